@@ -77,7 +77,7 @@ def read_cases() -> tuple[Family, ...]:
 
 
 def run_case(family: Family, sdist: Path) -> Result:
-    """Run a case in a process of its own, so that a crash of llama.cpp ends only that."""
+    """Run a case in a separate process, so that a crash of llama.cpp ends only that."""
     began = time.monotonic()
     # a fork of this process could wait for ever for a lock that a thread of torch held
     context = multiprocessing.get_context("forkserver")

@@ -122,11 +122,11 @@ def main() -> None:
         "",
         f"`python -m benchmarks.understanding`, {datetime.now(UTC):%Y-%m-%d}, at commit {commit}.",
         "The messages are `annotated.json`, `once_unseen.json` and `unseen.json` in",
-        "`tests/tui/understanding`. Those that are told ask for nothing: right is that nothing is",
-        "set. The unseen were written without sight of the reader, which was changed after the",
-        "first score of each set. One of its models has since learned from all but BO, BP and BQ.",
-        "The adversarial ones are to make it set a wrong value. The first scores, which cannot be",
-        "measured again:",
+        "`tests/tui/understanding`. The messages marked `told` only report something: the right",
+        "result is that nothing is set. The authors of the unseen messages did not see the reader,",
+        "which was changed after the first score of each set. One of its models has since learned",
+        "from all sets but BO, BP and BQ. The adversarial messages are made to set a wrong value.",
+        "The first scores, which cannot be measured again:",
         "",
         *_list_first(),
         "",
@@ -140,9 +140,9 @@ def main() -> None:
     at = {share: times[int(share * len(times))] for share in (0.5, 0.95)}
     lines += [
         "",
-        f"Reading and planning one that is not told takes {at[0.5]:.0f} ms of processor time",
-        f"(median) or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading the",
-        "data file.",
+        f"Reading and planning a message not marked `told` takes {at[0.5]:.0f} ms of processor",
+        f"time (median) or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading",
+        "the data file.",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))

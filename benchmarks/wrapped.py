@@ -207,7 +207,7 @@ def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
 
 
 def _is_beyond(key: str, value: object, rows: int) -> bool:
-    """Tell whether a key names a token that the stand-in's tokenizer lacks."""
+    """Return whether a key names a token that the stand-in's tokenizer lacks."""
     return key.endswith(_TOKEN_IDS) and type(value) is int and value >= rows
 
 

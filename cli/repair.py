@@ -100,7 +100,7 @@ def _places(operation: Mapping[str, Any]) -> set[tuple[str, ...]]:
 
 
 def _is_in_place(finding: Finding) -> bool:
-    """Tell whether a fix changes the place that the finding is about, or something in it."""
+    """Return whether a fix changes the place that the finding is about, or something in it."""
     place = split(finding.pointer)
     return any(_meet(place, other) for each in finding.fix for other in _places(each))
 

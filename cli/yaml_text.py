@@ -11,7 +11,7 @@ from ruamel.yaml.error import YAMLError
 
 from ftc.spec.patch import PatchError, apply_patch, replaces_all
 from ftc.spec.pointer import split
-from ftc.spec.text.yaml_reader import mend_yaml, read_yaml
+from ftc.spec.text.yaml_reader import read_yaml, repair_yaml
 
 _WIDEST: Final = 10_000  # no line is broken that was not
 _NESTED: Final = re.compile(r"^( +)[^\s#-]", re.MULTILINE)
@@ -25,9 +25,9 @@ def edit_yaml(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, 
     """
     wanted = apply_patch(read_yaml(text).data, operations)
     if replaces_all(operations):
-        mended = mend_yaml(text)
-        if read_yaml(mended).data == wanted:
-            return mended, True
+        repaired = repair_yaml(text)
+        if read_yaml(repaired).data == wanted:
+            return repaired, True
         written = StringIO()
         YAML().dump(wanted, written)
         return written.getvalue(), False
@@ -55,7 +55,7 @@ def _indent(pattern: re.Pattern[str], text: str, usual: int) -> int:
 
 
 def _rename(tree: Any, operation: Mapping[str, Any]) -> bool:
-    """Give a key another name where it stands, its comment with it; False for any other edit."""
+    """Rename a key in place and keep its comment; return False for any other edit."""
     if operation["op"] != "move":
         return False
     (*above, old), (*beside, new) = split(operation["from"]), split(operation["path"])

@@ -42,7 +42,7 @@ from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.salvage import known_or_none, salvage
 from ftc.spec.sections import Spec
 from ftc.spec.text.document import Document
-from ftc.spec.validate import locate
+from ftc.spec.validate import locate, sort_findings
 
 if TYPE_CHECKING:
     from ftc.compiler.render.output.file import RenderedFile
@@ -269,7 +269,7 @@ class Compilation:
 
 def locate_all(document: Document, findings: Collection[Finding]) -> tuple[Finding, ...]:
     """Return the findings with their places in the file, in the file's order."""
-    return tuple(sorted((locate(document, finding) for finding in findings), key=_place))
+    return sort_findings(locate(document, finding) for finding in findings)
 
 
 def check_rest(
@@ -292,12 +292,7 @@ def check_rest(
         *run_checks(spec, facts, plan, other_explanations=explained),
     )
     rest = locate_all(document, vet_rest(left, document.data, facts, judged))
-    return tuple(sorted((*findings, *rest), key=_place))
-
-
-def _place(finding: Finding) -> tuple[int, int, str]:
-    where = finding.position
-    return (where.line, where.column, finding.code) if where else (0, 0, finding.code)
+    return sort_findings((*findings, *rest))
 
 
 def _list_unknown(facts: Facts) -> tuple[Finding, ...]:

@@ -1,9 +1,9 @@
-"""Prints APPTAINER_BIND: the folders that a container must see, beside the bundle and the home.
+"""Prints APPTAINER_BIND: the folders that a container needs besides the bundle and the home.
 
     python -m runtime.binds CALLER ARGUMENTS-OF-RUN.SH
 
-They are the folders of everything that container.txt and the arguments name, of what a link among
-these points to, and of the Hub's caches that the environment names. Arguments are relative to the
+They hold the paths in container.txt and in the arguments, the targets of links at these paths, and
+the Hub's caches that environment variables name. Arguments are relative to the
 folder CALLER. An APPTAINER_BIND that is set already comes first.
 
 Standard library only. This runs outside of the container, so it supports Python 3.9.
@@ -16,13 +16,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-#: Variables by which huggingface_hub and datasets find folders that are not below the home.
+#: Environment variables that name folders and files of huggingface_hub and datasets.
 CACHES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_TOKEN_PATH")
-CONTAINER = "container.txt"  # its first line names the image, the others paths
+CONTAINER = "container.txt"  # the first line names the image; the others are paths
 
 
 def find_binds(bundle: Path, caller: Path, arguments: Sequence[str]) -> str:
-    """Return the value of APPTAINER_BIND, without folders that are not there."""
+    """Return the value of APPTAINER_BIND; missing folders are left out."""
     lines = (bundle / CONTAINER).read_text(encoding="utf-8").splitlines()
     named = [*(bundle / line for line in lines[1:]), *(caller / word for word in arguments)]
     caches = (Path(os.environ[name]).expanduser() for name in CACHES if os.environ.get(name))

@@ -15,7 +15,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one without such a file."""
+    """Return the JSON object in a file; {} if the file is missing or has no object."""
     with suppress(OSError, ValueError):
         found = read_json(path)
         return found if isinstance(found, dict) else {}
@@ -23,24 +23,24 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_rows(path: Path) -> Iterator[Any]:
-    """Yield the JSON value of each line; a text may contain U+2028, which ends none."""
+    """Yield the JSON value of each line; U+2028 inside a text does not end a line."""
     with path.open(encoding="utf-8-sig") as file:
         yield from map(json.loads, filter(str.strip, file))
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file, whole or not at all."""
+    """Write a JSON file atomically."""
     text = json.dumps(data, ensure_ascii=False, indent=2)
     write_lines(path, [text.encode(), b"\n"])
 
 
 def write_rows(path: Path, rows: Iterable[Any]) -> None:
-    """Write one JSON value per line, whole or not at all."""
+    """Write one JSON value per line, atomically."""
     write_lines(path, (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows))
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """Write bytes, whole or not at all; the file and its name are on the disk afterwards."""
+    """Write bytes atomically; the file and its name are on the disk afterwards."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as file:
@@ -61,7 +61,7 @@ def sync(path: Path) -> None:
 
 
 def replace_folder(old: Path, new: Path) -> None:
-    """Replace a folder by another one, and delete it once its successor is on the disk."""
+    """Replace the folder `old` by `new`; delete the old one once the new one is on the disk."""
     for path in (new, *new.rglob("*")):
         sync(path)
     aside = old.with_name(old.name + ".before")

@@ -1,6 +1,6 @@
 """The error message for files of the Hub that can be neither fetched nor found in the cache.
 
-Standard library only: errors are known by the names of their classes.
+Standard library only: errors are recognized by the names of their classes.
 """
 
 import re
@@ -17,7 +17,7 @@ _SERVER = re.compile(r"https?://[^/\s']+")
 def describe(error: BaseException, wanted: Sequence[str] = ()) -> str | None:
     """Return a sentence about what could not be fetched and what to do; None for other errors.
 
-    `wanted` are the repositories to name where the error names none.
+    `wanted` are the repositories to name if the error names none.
     """
     errors = list(_follow(error))
     names = {kind.__name__ for item in errors for kind in type(item).__mro__}

@@ -15,7 +15,7 @@ from transformers import (
 def find_class(source: Path | str, **options: Any) -> Any:
     """Return the Auto class for a folder or a Hub id; `options` go to its `from_pretrained`.
 
-    `AutoModelForCausalLM` loads some multimodal models whole, and of others the text model alone.
+    `AutoModelForCausalLM` loads some multimodal models whole, and only the text model of others.
     `AutoModelForImageTextToText` loads the rest whole, with the vision tower.
     """
     kind = type(AutoConfig.from_pretrained(source, **options))

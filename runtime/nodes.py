@@ -37,7 +37,7 @@ def wait_for_node(supervisor: supervise.Supervisor, node: str, rank: int) -> Non
     host, _, port = node.rpartition(":")
     print(f"run.sh: node {rank} waits until training starts on {host}", flush=True)
     while True:
-        supervisor.exit_if_told()
+        supervisor.exit_if_stopped()
         with suppress(OSError), socket.create_connection((host, int(port)), timeout=WAIT_SECONDS):
             return
         time.sleep(WAIT_SECONDS)

@@ -44,18 +44,18 @@ class Supervisor:
         self.stage = ""
         self.is_training = self.is_pilot = False
         self.process: subprocess.Popen[bytes] | None = None
-        self.is_told = False  # to stop
+        self.is_stopping = False  # after a signal
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             signal.signal(number, self.pass_on)
 
     def pass_on(self, number: int, _frame: FrameType | None) -> None:
         """Stop the stage because of a signal; a second Ctrl-C kills it."""
         if self.process is not None:
-            if self.is_told and number == signal.SIGINT:
+            if self.is_stopping and number == signal.SIGINT:
                 self._kill(self.process.pid)
             elif not self.is_training or not self._touch_stop_file():
                 _send(signal.SIGTERM, self.process.pid)
-        self.is_told = True
+        self.is_stopping = True
 
     def _touch_stop_file(self) -> bool:
         """Ask training to stop; return False if that fails, as on a full disk."""
@@ -74,16 +74,16 @@ class Supervisor:
                 os.kill(process, signal.SIGKILL)
         _send(signal.SIGKILL, leader)
 
-    def exit_if_told(self) -> None:
+    def exit_if_stopped(self) -> None:
         """Exit with PREEMPTED after a signal."""
-        if self.is_told:
+        if self.is_stopping:
             again = f"./run.sh {PILOT} starts again" if self.is_pilot else "./run.sh resumes"
             _say(f"stopped by a signal in {self.stage}; {again}")
             raise SystemExit(PREEMPTED)
 
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
         """Run a stage to its end and return its exit code; exit if a signal came."""
-        self.exit_if_told()
+        self.exit_if_stopped()
         self.stage, self.is_training = name_stage(command), is_training(command)
         self.is_pilot = PILOT in command
         try:
@@ -97,12 +97,12 @@ class Supervisor:
         except OSError as error:
             _say(f"cannot start `{command[0]}` for {self.stage}: {error.strerror}")
             return NO_COMMAND
-        if self.is_told:  # a signal came while the stage was started
+        if self.is_stopping:  # a signal came while the stage was started
             self.pass_on(signal.SIGTERM, None)
         code = self.process.wait()
         if self.is_training:
             self._wait_for_lock()
-        self.exit_if_told()
+        self.exit_if_stopped()
         return code if code >= 0 else 128 - code
 
     def _wait_for_lock(self) -> None:

@@ -3,7 +3,7 @@
     python -m runtime.vllm_engine accelerate launch --config_file accelerate.yaml train.py
 
 vllm.json has the server's model and arguments. The server gets the last of the visible GPUs, and
-the command all others. Its port, and the port over which it receives weights, are free ones of this
+the command all others. Its port, and the port over which it receives weights, are free on this
 machine, so that several runs can share it. Standard library only.
 """
 
@@ -100,7 +100,7 @@ def make_command(server: Mapping[str, Any], command: Sequence[str], port: int) -
 
 
 class Server:
-    """A server in a session of its own, so that all its processes can be stopped."""
+    """A server in a separate session, so that all its processes can be stopped."""
 
     def __init__(self, command: Sequence[str], url: str, environment: Mapping[str, str]) -> None:
         """Start the server. Raises ServerError if that is not possible."""

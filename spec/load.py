@@ -135,7 +135,7 @@ def _name_data(source: str) -> Finding:
 
 
 def _is_data(raw: bytes, source: str) -> bool:
-    """Tell whether a file holds rows: by its name, by how it begins, or by objects in a row."""
+    """Return whether a file holds rows: by its name, by how it begins, or by objects in a row."""
     if source.lower().endswith(_DATA_ENDINGS) or raw.startswith(_DATA_MARKS):
         return True
     text = raw[:_LOOKED_AT].removeprefix(_MARK).decode(errors="replace").strip()
@@ -154,7 +154,7 @@ def _is_data(raw: bytes, source: str) -> bool:
 
 
 def _is_of_bundle(path: Path) -> bool:
-    """Tell whether ftc wrote the file: the lock beside it lists it, or it is the lock."""
+    """Return whether ftc wrote the file: the lock beside it lists it, or it is the lock."""
     lock = path.with_name(_LOCK)
     if path.name == _SPEC or not lock.is_file():
         return False
@@ -177,7 +177,7 @@ def _folder(source: str) -> Finding:
 
 
 def _is_spec(path: Path) -> bool:
-    """Tell whether a file of a folder has the keys of a spec."""
+    """Return whether a file of a folder has the keys of a spec."""
     raw = _read_bytes(str(path), _LOOKED_AT) if path.is_file() else b""
     text = raw if isinstance(raw, Finding) else _decode(raw, path.name, _LOOKED_AT)
     data = None if isinstance(text, Finding) else _read(text, path.name).data
@@ -258,7 +258,7 @@ def _rewrite(text: str, reading: Reading) -> Reading:
 
 
 def _is_json5(findings: Sequence[Finding]) -> bool:
-    """Tell whether a text has several things that JSON5 has and JSON has not."""
+    """Return whether a text has several things that JSON5 has and JSON has not."""
     kinds = {each.problem.key for each in findings}
     return len(kinds) > 1 and bool(kinds & _OF_JSON5)
 

@@ -1,4 +1,4 @@
-"""What is left of a wrong spec: certain repairs are made, and other wrong parts are left out.
+"""Keeps what is sound of a wrong spec: makes certain repairs, and leaves out other wrong parts.
 
 A part that is left out has no value at all, so that nothing is concluded from one: to read it
 raises AttributeError, and what needs it is not known (`known_or_none`).
@@ -60,29 +60,29 @@ class Salvaged:
 
 
 def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
-    """Return what is left of a spec with these findings; None where that is nothing."""
+    """Return what is left of a spec with these findings; None if nothing is left."""
     data = document.data
     if not isinstance(data, dict) or len(findings) >= _MOST_FINDINGS:
         return None
-    mending = _Mending(data=copy.deepcopy(data), left_out=set())
+    repairs = _Repairs(data=copy.deepcopy(data), left_out=set())
     later: list[Finding] = []
     told = {_said(each) for each in findings}
     found: Sequence[Finding] = findings
     for _ in range(_ROUNDS):
-        mending.mend(found)
-        found = judge(mending.data, left_out=mending.left_out, wrong=mending.wrong)
+        repairs.repair(found)
+        found = judge(repairs.data, left_out=repairs.left_out, wrong=repairs.wrong)
         if not found:
             break
-        later += [each for each in found if not mending.concerns(each) and _said(each) not in told]
-    if found or any(part not in mending.data for part in read_schema()["required"]):
+        later += [each for each in found if not repairs.concerns(each) and _said(each) not in told]
+    if found or any(part not in repairs.data for part in read_schema()["required"]):
         return None
     return Salvaged(
-        spec=leave_out_fields(to_spec(mending.data), mending.left_out),
-        is_guessed=mending.is_guessed,
+        spec=leave_out_fields(to_spec(repairs.data), repairs.left_out),
+        is_guessed=repairs.is_guessed,
         findings=tuple(later),
-        data=mending.data,
-        left_out=frozenset(mending.left_out),
-        wrong=frozenset(mending.wrong),
+        data=repairs.data,
+        left_out=frozenset(repairs.left_out),
+        wrong=frozenset(repairs.wrong),
     )
 
 
@@ -99,7 +99,7 @@ def leave_out_fields(spec: Spec, pointers: Collection[str]) -> Spec:
 
 
 def known_or_none(make: Callable[[], T]) -> T | None:
-    """Return what is made of a spec, or None where that reads a part that is left out."""
+    """Return what is made of a spec, or None if that reads a part that is left out."""
     try:
         return make()
     except AttributeError as error:
@@ -116,7 +116,7 @@ def is_left_out(error: AttributeError) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Mending:
+class _Repairs:
     """A spec's data while its wrong parts are repaired or removed."""
 
     data: dict[str, Any]
@@ -124,8 +124,8 @@ class _Mending:
     wrong: set[str] = field(default_factory=set)
     is_guessed: bool = False
 
-    def mend(self, findings: Sequence[Finding]) -> None:
-        """Make certain repairs, and remove all else that is wrong; later items of a list first."""
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Make certain repairs, and remove what else is wrong; later items of a list first."""
         removed: list[Finding] = []
         self.wrong -= {each.pointer for each in findings}
         for finding in findings:

@@ -1,4 +1,4 @@
-"""Values that only turn a field on or off, and names of fields in the place of values."""
+"""Values that only turn a field on or off, and names of fields given as values."""
 
 import json
 from collections.abc import Iterator, Mapping

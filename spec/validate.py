@@ -37,7 +37,7 @@ def validate(document: Document) -> Spec | tuple[Finding, ...]:
         return (locate(document, version),)
     findings = judge(data)
     if findings:
-        return _in_order(locate(document, finding) for finding in findings)
+        return sort_findings(locate(document, finding) for finding in findings)
     return to_spec(data)
 
 
@@ -97,7 +97,9 @@ def _other_version(version: Any) -> Finding | None:
     return OTHER_VERSION.finding(pointer="/ftc", version=version, own_version=VERSION)
 
 
-def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order of their places, those without a place first."""
+
     def place(finding: Finding) -> tuple[int, int, str]:
         where = finding.position
         return (where.line, where.column, finding.code) if where else (0, 0, finding.code)

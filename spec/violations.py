@@ -286,7 +286,7 @@ def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None
 
 
 def _expectation(violation: Violation, data: Mapping[str, Any]) -> Message:
-    """Return what the field takes; where that is many words, who lists them."""
+    """Return what the field takes; if it takes many words, say which command lists them."""
     count = len(words_of(violation.field))
     if count <= _MOST_WORDS:
         return expectation(violation.field)

@@ -1,6 +1,6 @@
 """`ftc mcp`: the commands as tools for an agent, by the Model Context Protocol on stdio.
 
-A tool is a command with `--format json`, run as a process of its own: an agent gets what a user
+A tool is a command with `--format json`, run as a separate process: an agent gets what a user
 gets, and nothing that a tool prints can disturb the protocol. https://modelcontextprotocol.io
 """
 

@@ -1,4 +1,4 @@
-"""How findings and plans are shown: text for people, JSON, SARIF and annotations for machines."""
+"""Shows findings and plans: text for people, JSON, SARIF and annotations for machines."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol

@@ -331,7 +331,7 @@ def _show_splits(splits: Mapping[str, Any] | None) -> Parts:
 
 
 def _has_both(lengths: Mapping[str, Any]) -> bool:
-    """Tell whether rows have a prompt and an answer: not so of plain text and prompts alone."""
+    """Return whether rows have a prompt and an answer; plain text and prompts alone do not."""
     return bool(lengths["prompt"]["max"] and lengths["answer"]["max"])
 
 

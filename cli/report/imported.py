@@ -1,4 +1,4 @@
-"""What became of each key of an imported file: a table for people, plain data for programs."""
+"""Shows what became of each key of an imported file: a table for people, data for programs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

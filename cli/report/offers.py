@@ -1,4 +1,4 @@
-"""What a run takes on each offer, by cost: a table for people, data for programs."""
+"""Shows what a run costs and takes on each offer: a table for people, data for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

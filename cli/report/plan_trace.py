@@ -1,4 +1,4 @@
-"""`ftc plan --trace`: the backbone's activations traced in a process of its own."""
+"""`ftc plan --trace`: the backbone's activations traced in a separate process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What findings are about: the document's name and text, as every reporter gets them."""
+"""The subject of findings: the document's name and text, as every reporter gets them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -210,17 +210,17 @@ _TAUGHT: Final = tuple(name for name, each in OBJECTIVES.items() if each.diverge
 
 
 def has_teacher(objective: str | None) -> bool:
-    """Tell whether the probabilities of a second model, the teacher, are learned."""
+    """Return whether the probabilities of a second model, the teacher, are learned."""
     return objective in _TAUGHT
 
 
 def gives_vectors(objective: ObjectiveType) -> bool:
-    """Tell whether the model returns one vector per text."""
+    """Return whether the model returns one vector per text."""
     return OBJECTIVES[objective].head == "vectors"
 
 
 def gives_relevance(objective: ObjectiveType) -> bool:
-    """Tell whether the model scores how well a query and a text match."""
+    """Return whether the model scores how well a query and a text match."""
     return OBJECTIVES[objective].head == "relevance"
 
 

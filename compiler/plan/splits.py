@@ -183,7 +183,7 @@ def count_rows(spec: Spec, data: DataFacts, max_length_tokens: int) -> list[int]
 
 
 def is_weighed(spec: Spec) -> bool:
-    """Tell whether the sources have weights."""
+    """Return whether the sources have weights."""
     return any(source.weight is not None for source in list_sources(spec.data))
 
 

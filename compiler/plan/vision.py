@@ -1,4 +1,4 @@
-"""How large images may be: the largest that fit in memory and in the model's context."""
+"""Limits the size of images: the largest that fit in memory and in the model's context."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -72,7 +72,7 @@ def _limits(facts: KnownFacts) -> Iterator[tuple[KnownFacts, ImageSizes]]:
 
 
 def _is_too_long(size: ImageSizes, facts: KnownFacts) -> bool:
-    """Tell whether the images of a row leave no room for its texts in the model's context."""
+    """Return whether the images of a row leave no room for its texts in the model's context."""
     return size.row_tokens_max >= facts.model.context_tokens
 
 

@@ -107,7 +107,7 @@ def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
     order = shape.order or (0,)
     first = max(order.index(kind) for kind in set(order)) + 1
     lists = [v for v in config.values() if isinstance(v, list) and len(v) == shape.layers]
-    periods = [n for n in map(_period, lists) if n <= _LONGEST_PERIOD]
+    periods = [n for n in map(find_period, lists) if n <= _LONGEST_PERIOD]
     shared = config.get("num_kv_shared_layers")
     most = max([LAYERS, first, *periods])
     if shape.model_type in _SHARED_FROM:
@@ -142,7 +142,7 @@ def cut_layers(config: Mapping[str, Any], layers: int, few: int) -> dict[str, An
 
 
 def _is_name(value: object) -> bool:
-    """Tell whether a string is a name, and not a pattern of letters for layers."""
+    """Return whether a string is a name, and not a pattern of letters for layers."""
     return isinstance(value, str) and bool(re.search(r"[a-z_./]", value))
 
 
@@ -153,7 +153,7 @@ def _inside(value: object, few: int) -> object:
     return [number for number in value if type(number) is not int or number <= few]
 
 
-def _period(pattern: list[Any]) -> int:
+def find_period(pattern: list[Any]) -> int:
     """Return the period of a list in entries."""
     sizes = range(1, len(pattern))
     cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))

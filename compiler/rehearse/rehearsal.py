@@ -222,7 +222,7 @@ def _compare(course: Course) -> None:
 
 
 def _stretches_unrounded(config: Mapping[str, Any]) -> bool:
-    """Tell whether a config asks for YaRN on an exact range of dimensions."""
+    """Return whether a config asks for YaRN on an exact range of dimensions."""
     said = config.get("rope_parameters") or config.get("rope_scaling")
     return isinstance(said, dict) and said.get("truncate") is False
 

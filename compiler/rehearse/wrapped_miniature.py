@@ -67,7 +67,7 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
             small[key] = value[-_LAYERS:]
         elif isinstance(value, Mapping) and value and all(str(n).isdigit() for n in value):
             small[key] = {n: each for n, each in value.items() if int(n) < _LAYERS}
-        elif isinstance(value, Mapping) and key.endswith("_config"):  # a tower behind a tower
+        elif isinstance(value, Mapping) and key.endswith("_config"):  # a tower inside a tower
             small[key] = _shrink_tower(value, wide, narrow)
         if type(value) is not int:
             continue
@@ -87,5 +87,5 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
 
 
 def _is_own(key: str, tower: Mapping[str, Any]) -> bool:
-    """Tell whether a key is the tower's own width, and not the one in which it ends."""
+    """Return whether a key is the tower's own width, and not the one in which it ends."""
     return key in ("embed_dim", "d_model") or (key == "hidden_size" and "embed_dim" not in tower)

@@ -1,4 +1,4 @@
-"""What the READMEs in other languages show: the plan in numbers, and each decision's reason."""
+"""The content of READMEs in other languages: the plan in numbers, and each decision's reason."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

@@ -185,7 +185,7 @@ def _path_pattern(source: BundleSource, names: ModuleNames, targets: tuple[str, 
 
 
 def token_tables(source: BundleSource) -> tuple[str, ...]:
-    """Return the tables of which an adapter trains only the new tokens' rows.
+    """Return the tables in which an adapter trains only the new tokens' rows.
 
     Tables that `also_train` trains in full are not included. PEFT trains a tied head with its
     table.

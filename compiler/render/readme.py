@@ -112,7 +112,7 @@ def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "outside of torch's allocator", _size(outside)
     yield "on the device, with the margin", _size(memory.device_bytes)
     if memory.capacity_bytes is not None:
-        yield "there is", _size(memory.capacity_bytes)
+        yield "available", _size(memory.capacity_bytes)
 
 
 def _decisions(

@@ -1,4 +1,4 @@
-"""What a bundle uses: each condition that combines several facts or decisions, declared once.
+"""The conditions of a bundle's parts that combine several facts or decisions, each declared once.
 
 Templates and the tables of this folder read a single field of the spec, a fact or a decision
 directly, and everything else as a property of `Uses`.

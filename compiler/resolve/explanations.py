@@ -36,7 +36,7 @@ MODEL_FOLDER: Final = _page(
     "FTC100",
     "missing-model-folder",
     pointer=_MODEL,
-    what="The spec names a folder for its model, and no folder is there.",
+    what="The spec names a folder for its model, and that folder does not exist.",
     why="Nothing can be planned without the model's configuration.",
     example='{"model": "./models/my-modle"}',
     instead="A folder relative to the spec file, or an id on the Hub such as `owner/name`.",
@@ -55,8 +55,8 @@ BROKEN_CONFIG: Final = _page(
     "broken-model-config",
     pointer=_MODEL,
     what="`config.json` is not JSON, lacks a value that every causal model has, or has one that"
-    " transformers does not take. `generation_config.json` may be so, too.",
-    why="transformers would stop at the same file, on a machine that costs money by then.",
+    " transformers rejects. The same can be true of `generation_config.json`.",
+    why="transformers would stop at the same file, on a machine that you pay for by then.",
     example='{"model": "./half-copied"}',
     instead="A complete copy of the model's folder.",
 )
@@ -93,7 +93,7 @@ MODEL_NOT_FOUND: Final = _page(
     "unknown-model",
     pointer=_MODEL,
     fix_safety="unsafe",
-    what="The Hub has no repository of this id, or shows it to its owner only.",
+    what="The Hub has no repository with this id, or it is private.",
     why="Nothing can be downloaded from it.",
     example='{"model": "Qwen/Qwen2.5-7B-Instuct"}',
     instead="The id as the model's page writes it; for a private one, a token in `HF_TOKEN`.",
@@ -156,7 +156,7 @@ NO_REVISION: Final = _page(
 NO_TOKENIZER: Final = _page(
     "FTC113",
     "model-without-tokenizer",
-    what="No `tokenizer.json` and no `tokenizer.model` is beside the model.",
+    what="The model has neither a `tokenizer.json` nor a `tokenizer.model`.",
     why="Text cannot be turned into tokens, neither for training nor in the exported model.",
     example='{"model": "./weights-only"}',
     instead="Save the tokenizer into the same folder: `tokenizer.save_pretrained(folder)`.",
@@ -172,7 +172,7 @@ BROKEN_TOKENIZER: Final = _page(
 NO_TEMPLATE: Final = _page(
     "FTC115",
     "missing-chat-template",
-    what="The file that `model.chat_template` names is not there, or is not UTF-8 text.",
+    what="The file that `model.chat_template` names does not exist, or is not UTF-8 text.",
     why="The conversations would be formatted differently from what the spec says.",
     example='{"model": {"id": "./base", "chat_template": "chatml.jinja"}}',
     instead="The path of a Jinja file, relative to the spec.",
@@ -198,8 +198,8 @@ DAMAGED_WEIGHTS: Final = _page(
     "FTC135",
     "damaged-weights",
     pointer=_MODEL,
-    what="A safetensors file has other bytes than its header says, or a matrix of a layer holds NaN"
-    " or infinity.",
+    what="A safetensors file is shorter or longer than its header says, or a layer's matrix holds"
+    " NaN or infinity.",
     why="After an interrupted copy or download, loading the model would stop at that file. A run"
     " that diverged saves NaN, with which every loss is NaN.",
     example='{"model": "./half-downloaded"}',
@@ -209,7 +209,7 @@ NO_FILE: Final = _page(
     "FTC200",
     "missing-data-file",
     fix_safety="unsafe",
-    what="The file that `data` names is not there, or may not be read.",
+    what="The file that `data` names does not exist or is not readable.",
     why="There is nothing to train on.",
     example='{"data": "tikets.csv"}',
     instead="The path of a file relative to the spec, or the id of a data set on the Hub.",
@@ -242,9 +242,9 @@ BROKEN_DATA: Final = _page(
 NO_ROWS: Final = _page(
     "FTC204",
     "no-usable-rows",
-    what="The file has no rows, every row is blank or malformed, or scores have another scale than "
-    "0 to 1.",
-    why="There is nothing to train on; of another scale, a part would be learned as full scores.",
+    what="The file has no rows, every row is blank or malformed, or scores are not on the scale "
+    "of 0 to 1.",
+    why="There is nothing to train on; on another scale, some would be learned as full scores.",
     example='{"data": "header-only.csv"}',
     instead="A file with one example per row; `data.columns` says which column is which.",
 )
@@ -277,7 +277,7 @@ NO_PARQUET: Final = _page(
 DATASET_NOT_FOUND: Final = _page(
     "FTC208",
     "unknown-data-set",
-    what="The Hub has no data set of this id or revision, or shows it to its owner only.",
+    what="The Hub has no data set with this id or revision, or it is private.",
     why="Nothing can be downloaded from it.",
     example='{"data": "PolyAI/bankin77"}',
     instead="The id as the data set's page writes it; a file needs its extension.",
@@ -312,7 +312,7 @@ TWO_COLUMNS: Final = _page(
     what="The header has the name of a needed column more than once.",
     why="It is not clear which of the two columns is the answer.",
     example='{"data": "a-table-with-two-columns-called-label.csv"}',
-    instead="A name of its own for each column.",
+    instead="A unique name for each column.",
 )
 MIXED_FORMS: Final = _page(
     "FTC256",
@@ -336,7 +336,7 @@ UNSTREAMABLE: Final = _page(
 NO_GPU_NAME: Final = _page(
     "FTC300",
     "unknown-gpu",
-    what="The accelerator table knows no GPU by this name.",
+    what="ftc's table of accelerators has no GPU of this name.",
     why="Its memory and its number formats decide most of the plan.",
     example='{"hardware": "2x A100-90GB"}',
     instead='A name such as `A100-80GB` or `RTX-4090`, `"auto"` for this machine, or `"cpu"`.',
@@ -355,7 +355,7 @@ NO_CALIBRATION: Final = _page(
     "FTC308",
     "unusable-calibration",
     what="The file that `--calibrate` names is not what `./run.sh --pilot` writes, or its numbers "
-    "cannot be.",
+    "are impossible.",
     why="Its numbers would scale the memory and the time of the plan.",
     example='{"version": 1, "machine": {"kind": "gpu"}}',
     instead="The unchanged `run/pilot/pilot.json` of a pilot that ran to its end.",

@@ -31,7 +31,7 @@ def name_licence(licence: object, name: object) -> str | None:
 
 
 def _beginning(path: Path) -> str:
-    """Return the first part of a text file; nothing where there is none."""
+    """Return the first part of a text file; empty if there is none."""
     if not path.is_file():
         return ""
     try:

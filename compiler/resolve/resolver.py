@@ -180,7 +180,7 @@ class Resolver:
         )
 
     def resolve_known(self, spec: Spec, *, folder: Path) -> Facts:
-        """Return the facts of a spec of which parts are left out; those that need them are unknown.
+        """Return the facts of a spec with parts left out; facts that need those parts are unknown.
 
         Nothing is kept: no hash of such a spec tells what its facts rest on.
         """

@@ -59,7 +59,7 @@ def _verify_shell(file: RenderedFile) -> Iterator[Finding]:
 
 
 def _verify_data(file: RenderedFile) -> Iterator[Finding]:
-    """Hold the text against the data it was made from, and the data against its library."""
+    """Compare the text with the data it was made from, and check the data with its library."""
     try:
         data = json.loads(file.text) if file.language == "json" else _load_yaml(file.text)
     except (ValueError, RecursionError) as error:
@@ -74,7 +74,7 @@ def _verify_data(file: RenderedFile) -> Iterator[Finding]:
 
 
 def _verify_modelfile(file: RenderedFile) -> Iterator[Finding]:
-    """Hold what Ollama will read against what was meant."""
+    """Compare what Ollama will read with what was meant."""
     try:
         data = read_modelfile(file.text)
     except ModelfileError as error:

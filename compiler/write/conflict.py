@@ -32,7 +32,7 @@ class Conflict(EnvironmentFailure):
 def find_conflict(
     folder: Path, name: str, *, owned: Collection[str], removes: bool, force: bool
 ) -> Finding | None:
-    """Say why the file `name` may not be replaced or removed, or None when it may.
+    """Return why the file `name` may not be replaced or removed, or None if it may.
 
     `owned` are the states (see `disk.state`) in which ftc may have left the file, none when it
     never wrote it; `removes` says that the bundle no longer has a file of this name.

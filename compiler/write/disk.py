@@ -70,7 +70,7 @@ def exclusive_access(folder: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Say whether the lock was free; also true where the file system has no locks."""
+    """Return whether the lock was free; also True if the file system has no locks."""
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - exists on Windows alone

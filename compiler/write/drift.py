@@ -108,7 +108,7 @@ def _finding(name: str, kind: Kind, old: Lock | None, new: Lock) -> Finding:
 
 
 def _diff(path: Path, name: str, text: str | None) -> str:
-    """Return the diff, or a word in its place where the file is huge or not text."""
+    """Return the diff, or a word instead if the file is huge or not text."""
     before = _read(path)
     if before is None:
         return f"Binary file {name} differs\n"

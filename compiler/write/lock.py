@@ -277,7 +277,7 @@ def _differs(path: Path, sha256: str) -> bool:
 
 
 def is_inside(name: str) -> bool:
-    """Say whether a POSIX name stays inside the folder that it is relative to."""
+    """Return whether a POSIX name stays inside the folder that it is relative to."""
     path = PurePosixPath(name)
     parts = name.split("/")
     strange = "\\" in name or ":" in name or "\0" in name or not name.isprintable()

@@ -1,4 +1,4 @@
-"""Asks a model that calls tools, which are executed as in training."""
+"""Asks a model that can call tools; the tools run as in training."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ def answer(
     rounds: int,
     **options: Any,
 ) -> str:
-    """Return the text after the last call of the model in a folder; prints each result on stderr.
+    """Return the model's text after its last tool call; print each tool result on stderr.
 
-    `options` go to `from_pretrained`.
+    `folder` has the model. `options` go to `from_pretrained`.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder, **options)
     model = find_class(folder, **options).from_pretrained(
@@ -45,7 +45,7 @@ def render(tokenizer: Any, turns: Sequence[Turn], tools: Sequence[Tool]) -> Toke
 
 
 def read(chat: Sequence[Message]) -> str:
-    """Return the text of an answer; prints the results of its calls on stderr."""
+    """Return the text of an answer; print the results of its tool calls on stderr."""
     for message in chat:
         if message["role"] == "tool":
             print(f"{message['name']}: {message['content']}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Asks a GGUF file that calls tools: llama.cpp writes, and calls are read as in training."""
+"""Asks a GGUF file that can call tools; calls are parsed and run as in training."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ def answer(
     tools: Sequence[Tool],
     rounds: int,
 ) -> str:
-    """Return the text after the last call; `folder` has the tokenizer of the model in the file.
+    """Return the text after the last tool call; `folder` has the tokenizer of the file's model.
 
     Ends the script if the question does not fit into the file's context.
     """

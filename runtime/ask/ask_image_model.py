@@ -1,4 +1,4 @@
-"""Asks a model in the format of transformers a question about images."""
+"""Asks a model in the transformers format a question about images."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def answer(
     answer_tokens: int,
     **options: Any,
 ) -> str:
-    """Return the most likely answer to the last message, before whose text the images come.
+    """Return the most likely answer to the last message; the images come before its text.
 
     `options` go to `from_pretrained`.
     """
@@ -38,7 +38,7 @@ def answer(
         add_special_tokens=False,
         return_tensors="pt",
     )
-    written = model.generate(  # the tokenizer is for texts that end an answer, if there are any
+    written = model.generate(  # stop strings of the model, if any, need the tokenizer
         **inputs, max_new_tokens=answer_tokens, do_sample=False, tokenizer=processor.tokenizer
     )
     said = written[0, inputs["input_ids"].shape[1] :]

@@ -28,7 +28,7 @@ def answer(
     answer_tokens: int,
     on_gpu: bool,
 ) -> str:
-    """Return the most likely answer to the last message, before whose text the images come."""
+    """Return the most likely answer to the last message; the images come before its text."""
     llm = gguf_file.load(run, path, context_tokens, on_gpu=on_gpu)
     seen = [open_image(image) for image in images]
     parts = [{"type": "image", "width": each.width, "height": each.height} for each in seen]

@@ -1,4 +1,4 @@
-"""Asks a model in the format of transformers."""
+"""Asks a model in the transformers format."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from ..language_models import find_class
 def answer(
     folder: Path, prompt: str | list[dict[str, str]], answer_tokens: int, **options: Any
 ) -> str:
-    """Return the answer that the model in a folder finds most likely (greedy).
+    """Return the most likely answer (greedy decoding) of the model in a folder.
 
     `prompt` is text, or messages for the chat template. `options` go to `from_pretrained`.
     """
@@ -24,7 +24,7 @@ def answer(
     else:
         text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(text, add_special_tokens=False, return_tensors="pt")
-    written = model.generate(  # the tokenizer is for texts that end an answer, if there are any
+    written = model.generate(  # stop strings of the model, if any, need the tokenizer
         **inputs, max_new_tokens=answer_tokens, do_sample=False, tokenizer=tokenizer
     )
     said = written[0, inputs["input_ids"].shape[1] :]

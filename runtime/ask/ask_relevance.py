@@ -20,7 +20,7 @@ def rank(folder: Path, query: str, texts: Sequence[str], *, max_length: int) -> 
 def rank_by_file(
     run: Run, path: Path, query: str, texts: Sequence[str], *, max_length: int, on_gpu: bool
 ) -> Ranked:
-    """Return the same of a GGUF file."""
+    """Return the same as `rank`, from the GGUF file at `path`."""
     from ..export import relevance_files, vector_files  # noqa: PLC0415 - llama.cpp, for a GGUF file only
 
     llm = vector_files.open_file(run, path, max_length, on_gpu=on_gpu, ranks=True)

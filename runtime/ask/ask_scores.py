@@ -1,4 +1,4 @@
-"""Asks a model whose head gives scores: a reward model, or a classification."""
+"""Asks a model with a score head: a reward model or a classifier."""
 
 from pathlib import Path
 from typing import Any

@@ -24,7 +24,7 @@ def rank(
 def rank_by_file(
     run: Run, path: Path, query: str, texts: Sequence[str], *, max_length: int, on_gpu: bool
 ) -> Ranked:
-    """Return the same of a GGUF file; the prompts are those of the merged model's folder."""
+    """Return the same as `rank`, from a GGUF file; prompts come from the merged model's folder."""
     from ..export import vector_files  # noqa: PLC0415 - llama.cpp, which only a GGUF file needs
 
     said = read_json(run.folder / "merged" / "config_sentence_transformers.json")

@@ -27,7 +27,7 @@ def render(vocabulary: Vocabulary, messages: Any, tools: Any, *, answering: bool
         add_generation_prompt=answering,
     )
     # A template may print the date: use the one on which prepare.py wrote the rows.
-    formatter.strftime_now = vocabulary.wrote_rows.strftime
+    formatter.strftime_now = vocabulary.rows_written_at.strftime
     text: str = formatter(messages=messages, tools=tools).prompt
     return text if answering else text.rstrip()
 
@@ -48,7 +48,7 @@ def render_row(
     asked, tools = before_answer(row["messages"]), row.get("tools")
     try:
         prompt = whole = render(vocabulary, asked, tools, answering=True)
-        if len(asked) < len(row["messages"]):  # not a prompt alone
+        if len(asked) < len(row["messages"]):  # the row has an answer
             whole = render(vocabulary, row["messages"], tools, answering=False)
         if encode is None:
             return vocabulary.encode(prompt), vocabulary.encode(whole)

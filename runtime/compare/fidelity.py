@@ -1,12 +1,12 @@
-"""How faithful a GGUF file is: the trained 16-bit model and the file read the same rows.
+"""Measures how faithful a GGUF file is: it reads the same rows as the trained 16-bit model.
 
-    python -m runtime.compare.fidelity                     # note what the trained model expects
+    python -m runtime.compare.fidelity                     # record the trained model's predictions
     python -m runtime.compare.fidelity FILE.gguf           # measure a file, print JSON
     python -m runtime.compare.fidelity FILE.gguf --tokens-only  # without its speed and answers
     python -m runtime.compare.fidelity BASE.gguf --lora FILE.gguf  # a base with an adapter
 
-Run it in the bundle's folder, after export.py has written run/fidelity.json. export.py starts one
-process for each file: then the memory of a file is known, and a crash of llama.cpp is reported.
+Run it in the bundle's folder, after export.py has written run/fidelity.json. export.py starts a
+separate process per file, to measure its memory and to report a crash of llama.cpp.
 """
 
 import argparse
@@ -43,12 +43,12 @@ def measure(
     lora_path: Path | None = None,
     tokens_only: bool = False,
 ) -> dict[str, Any]:
-    """Return what was measured of a file in this process; what is not finite becomes None.
+    """Return what was measured of a file in this process; numbers that are not finite become None.
 
-    Beside the numbers of `token_comparison.compare` these are
+    In addition to the numbers of `token_comparison.compare` there are
 
-    resident_bytes    what the file added to this process. Its weights are mapped into memory, not
-                      copied: they count after they were read, and the system may drop them again
+    resident_bytes    memory that the file added to this process. Its weights are memory-mapped, so
+                      they count once they are read, and the system may drop them again
     metric_drop       metric of the trained model's answers, less that of the file's
     """
     rows, _ = token_comparison.read_rows(run)
@@ -77,7 +77,7 @@ def measure(
 
 
 def _answers(run: Run, llm: Any, row: token_comparison.Row, most: int) -> bool:
-    """Tell whether a file continues a row with a text, or begins as the trained model does.
+    """Return whether a file answers with text, or starts with the trained model's first token.
 
     A model that has learned little may write nothing but spaces, and so may its files.
     """
@@ -103,23 +103,23 @@ def _compare(run: Run, llm: Any) -> dict[str, Any]:
 
 def _time(run: Run, llm: Any, ids: Sequence[int]) -> dict[str, Any]:
     """Return the tokens per second of reading a row and of continuing it."""
-    list(gguf_file.read(run, llm, ids, 1))  # the first time, its weights may come from the disk
+    list(gguf_file.read(run, llm, ids, 1))  # the first read may load weights from the disk
     began = time.monotonic()
     list(gguf_file.read(run, llm, ids, 1))
     reading = len(ids) / (time.monotonic() - began)
     written = gguf_file.write(run, llm, ids, TRIAL_TOKENS)
-    next(written)  # which reads the row
+    next(written)  # reads the row
     began = time.monotonic()
     writing = len(list(written)) / (time.monotonic() - began)
     return {"prompt_tokens_per_second": reading, "generation_tokens_per_second": writing}
 
 
 # -----------------------------------------------------------------------------
-# What export.py calls: the same in a process of its own, and the verdict
+# What export.py calls: the measurement in a separate process, and the verdict
 
 
 def note_reference(run: Run, job: reference.Job) -> None:
-    """Write the job, and note what the trained model finds likely, in a process of its own."""
+    """Write the job, and record the trained model's predictions in a separate process."""
     write_json(run.folder / "fidelity.json", asdict(job))
     run.say(_start(run).rstrip())
 
@@ -127,7 +127,7 @@ def note_reference(run: Run, job: reference.Job) -> None:
 def judge(
     run: Run, path: Path, *, lora_path: Path | None = None, tokens_only: bool = False
 ) -> dict[str, Any]:
-    """Return `measure` of a file from a process of its own; ends the stage if that fails."""
+    """Run `measure` on a file in a separate process; ends the stage if that fails."""
     adapter = ("--lora", lora_path) if lora_path else ()
     only = ("--tokens-only",) if tokens_only else ()
     found: dict[str, Any] = json.loads(_start(run, path, *adapter, *only))
@@ -140,17 +140,17 @@ def _start(run: Run, *arguments: str | Path) -> str:
     done = subprocess.run(command, cwd=run.bundle, capture_output=True, text=True, check=False)
     if done.returncode:
         names = " ".join(Path(argument).name for argument in arguments)
-        what = f"measuring {names}" if names else "noting what the trained model finds likely"
+        what = f"measuring {names}" if names else "recording the trained model's predictions"
         run.stop(f"{what} failed: {find_cause(done)}")
     return done.stdout
 
 
 def main() -> None:
-    """Do what the arguments say, in the bundle's folder."""
+    """Run the measurement that the arguments ask for, in the bundle's folder."""
     parser = argparse.ArgumentParser(description="Measure how faithful a GGUF file is.")
-    parser.add_argument("file", type=Path, nargs="?", help="without one, note the reference")
-    parser.add_argument("--lora", type=Path, help="an adapter's GGUF to lay on top")
-    parser.add_argument("--tokens-only", action="store_true", help="no speed and no answers")
+    parser.add_argument("file", type=Path, nargs="?", help="if missing, record the reference")
+    parser.add_argument("--lora", type=Path, help="an adapter's GGUF file to apply")
+    parser.add_argument("--tokens-only", action="store_true", help="leave out speed and answers")
     args = parser.parse_args()
     run = Run(Path.cwd(), stage="reference", script=reference.SCRIPT)
     settings = run.folder / "fidelity.json"

@@ -1,9 +1,9 @@
-"""How faithful GGUF files are that read images: the trained model and they see the same ones.
+"""Measures how faithfully GGUF files read images, compared with the trained model.
 
     python -m runtime.compare.image_fidelity    # prints JSON
 
-Run it in the bundle's folder, after export.py has written run/projector/job.json. It is a process
-of its own, because llama.cpp ends the process where it cannot read a projector.
+Run it in the bundle's folder, after export.py has written run/projector/job.json. It runs in a
+separate process, because llama.cpp ends the process if it cannot read a projector.
 """
 
 import json
@@ -22,8 +22,8 @@ from ..llama_cpp.gguf_images import Projector
 from ..run import Run
 from ..vision.image_store import find_images
 
-IMAGES: Final = 8  # of which the projector's output is compared
-ROWS: Final = 40  # of which the answers are compared
+IMAGES: Final = 8  # whose projector output is compared
+ROWS: Final = 40  # whose answers are compared
 
 Numbers = Any  # an array, one row for each token of an image
 Job = Mapping[str, Any]
@@ -33,7 +33,7 @@ Rows = Sequence[Mapping[str, Any]]
 def measure(run: Run, job: Job) -> dict[str, Any]:
     """Return what was measured of the projector, and of each file of the language model.
 
-    cosine           the smallest between the tower's features and the projector's, of any token
+    cosine           the smallest cosine of a token's features, the tower's against the projector's
     same_answers     share of the rows that a file answers as the trained model does
     metric_drop      metric of the trained model's answers, less that of the file's
     changed_answers  sum of the squared changes of the rows' scores
@@ -57,7 +57,7 @@ def measure(run: Run, job: Job) -> dict[str, Any]:
 
 
 def _choose_rows(run: Run, job: Job) -> list[Any]:
-    """Return rows with images, evenly from the judged ones."""
+    """Return evenly spaced judged rows that have images."""
     rows = [row for row in run.read_rows(run.bundle / job["rows"]) if json.loads(row["images"])]
     if not rows:
         run.stop("no judged row has an image")
@@ -99,7 +99,7 @@ def _ask_trained(run: Run, job: Job, rows: Rows) -> tuple[list[tuple[Any, Number
 
 
 def _find_size(reader: Any, image: Any) -> tuple[int, int]:
-    """Return the width and height to which the processor brings an image."""
+    """Return the width and height to which the processor resizes an image."""
     seen = reader.compute([[image]])
     if "spatial_shapes" in seen:
         rows, columns = seen["spatial_shapes"][-1].tolist()
@@ -112,7 +112,7 @@ def _find_size(reader: Any, image: Any) -> tuple[int, int]:
 
 
 def join_features(found: Any) -> Numbers:
-    """Return what a tower computed of an image: the features, and beside them deeper layers'."""
+    """Return the features that a tower computed for an image, with those of its deeper layers."""
     whole = found.pooler_output
     whole = whole[0] if isinstance(whole, (list, tuple)) else whole
     parts = [whole.reshape(-1, whole.shape[-1])]

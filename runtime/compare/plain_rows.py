@@ -1,4 +1,4 @@
-"""How rows are compared that have texts instead of messages: no chat template was used."""
+"""Compares rows that have texts instead of messages, and so use no chat template."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from .same_tokens import Row
 def is_same(
     vocabulary: Any, row: Row, *, max_length: int | None = None, adds_end: bool = False
 ) -> bool:
-    """Return whether llama.cpp reads a row as the tokens that training read.
+    """Return whether llama.cpp encodes a row to the same tokens as training did.
 
     `max_length` and `adds_end` are those of `agrees`.
     """
@@ -21,7 +21,7 @@ def is_same(
 def agrees(
     row: Row, prompt_ids: list[int], ids: list[int], *, max_length: int | None, adds_end: bool
 ) -> bool:
-    """Return whether a row has these tokens before its answer, and these in all.
+    """Return whether the tokens of a row are `ids`, and those of its prompt `prompt_ids`.
 
     `max_length` is the number of tokens that rows were cut to, if they were. `adds_end` says that
     an end token may have been added.

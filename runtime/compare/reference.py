@@ -1,6 +1,6 @@
-"""What the trained model finds likely on held-out rows: the reference for its quantized files.
+"""Records the trained model's predictions on held-out rows, the reference for quantized files.
 
-`note` writes it to run/reference once. Files are then measured without the trained model.
+`note` writes them to run/reference once. Files are then measured without the trained model.
 """
 
 import random
@@ -15,17 +15,17 @@ from ..run import Run
 from ..tokens.encoding import NOT_LEARNED
 from . import noise_response
 
-ROW_TOKENS: Final = 256  # judged of each row, from its end: the answer, and what leads to it
+ROW_TOKENS: Final = 256  # judged at the end of each row, which has the answer
 #: What 16-bit weights and arithmetic may cost, as a relative error of the weights.
 SOURCE_ERROR: Final = 0.0125
 SOURCE_ERROR_ON_GPU: Final = 0.04  # there the trained model computes in 16 bits as well
-#: Whose source decides whether the reference is made again, whoever asks for it.
+#: A change of this module recomputes the reference; a change of the calling script does not.
 SCRIPT: Final = "runtime/compare/reference.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """How quantized files are measured; run/fidelity.json for the process that does it.
+    """How quantized files are measured; run/fidelity.json passes it to the measuring process.
 
     `rows` names the split whose rows are judged. At most `tokens` positions are judged, and answers
     have at most `answer_tokens`. On a GPU the trained model computes in 16 bits, else in fp32.
@@ -54,8 +54,8 @@ class Job:
 def note(run: Run, job: Job) -> None:
     """Write the trained model's logits for every judged token, unless they are written already.
 
-    A position takes two bytes of disk per word of the vocabulary: 4,096 of them with 128,256 words
-    are 1 GiB. Which token is best and what the true one costs, in nats, is stored exactly.
+    Each position takes two bytes of disk per word of the vocabulary: 4,096 positions with 128,256
+    words take 1 GiB. The most likely token and the true token's loss in nats are stored exactly.
     """
     folder, merged = run.folder / "reference", run.folder / "merged"
     settings = job.tokens, job.attention, str(job.on_gpu), str(job.custom_code)
@@ -105,7 +105,7 @@ def load(folder: Path, job: Job) -> Any:
 
 
 def make_compute(model: Any, job: Job) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a function from a row to its logits, as `load` returned the model."""
+    """Return a function that computes the logits of a row with the model from `load`."""
     import torch
 
     def compute(row: Mapping[str, Any]) -> Any:
@@ -123,7 +123,7 @@ def choose_rows(everything: Sequence[Mapping[str, Any]], tokens: int) -> list[di
     """Return rows in a fixed random order that have at most `tokens` judged positions in all.
 
     They have at most four times as many tokens, so that long prompts do not take hours. At least
-    one row is returned if there is any with two tokens.
+    one row is returned if any has two tokens.
     """
     rows: list[dict[str, Any]] = []
     judged = read = 0
@@ -157,7 +157,7 @@ def _choose_noise_rows(rows: Sequence[dict[str, Any]], tokens: int) -> list[dict
 
 
 def read_response(run: Run, job: Job) -> tuple[dict[str, Any], float]:
-    """Return what noise in the weights costs the trained model, and what 16 bits may cost it.
+    """Return how noise in its weights changes the trained model, and what 16 bits may cost it.
 
     The cost is in nats per token.
     """

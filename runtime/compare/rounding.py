@@ -1,7 +1,7 @@
 """Compares the rounding error of each matrix in a GGUF file with the error of its type.
 
 llama.cpp's own quantizer rounds a sample of the rows of each matrix again, from the 16-bit file.
-The error of the file must not be larger than the error of that.
+The file's error must not exceed the error of that second rounding.
 """
 
 import ctypes
@@ -16,12 +16,12 @@ from llama_cpp._ggml import libggml
 
 SAMPLE_WEIGHTS = 32_768  # at least, of each matrix, in evenly spaced rows
 TOLERANCE = 1.05  # times the error of rounding the same rows again, which should be equal
-Round = Callable[[Any, Any, Any], Any]  # of rows of a matrix, their numbers and its tensor
+Round = Callable[[Any, Any, Any], Any]  # from rows of a matrix, their row numbers and its tensor
 OUTSIDE = {"token_embd.weight": "embedding", "output.weight": "head"}  # all others are layers
 
 
 def _find_quantizer() -> Any:
-    """Return llama.cpp's `ggml_quantize_chunk` with its types; the library's own is unchanged."""
+    """Return llama.cpp's `ggml_quantize_chunk`, typed without changing the library's own object."""
     whole, address = ctypes.c_int64, ctypes.c_void_p
     types = (ctypes.c_int, address, address, whole, whole, whole, address)
     function = ctypes.CFUNCTYPE(ctypes.c_size_t, *types)

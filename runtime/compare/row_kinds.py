@@ -1,4 +1,4 @@
-"""How conversations are compared that are more than their chat template writes."""
+"""Compares conversations that were cut, extended by an end token, paired, or have images."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ def is_same(
     is_compared: bool = False,
     encode: Callable[[Callable[[str], list[int]], Any, str], list[int]] | None = None,
 ) -> bool:
-    """Return whether llama.cpp reads a row as the tokens that training read.
+    """Return whether llama.cpp encodes a row to the same tokens as training did.
 
     `max_length` and `adds_end` are those of `agrees`. `is_compared` rows have two answers, and the
     last token of their common prompt can be part of an answer. `encode` is given for rows with

@@ -21,9 +21,9 @@ Row = Mapping[str, Any]
 class JudgedRows:
     """The file `path` of the rows that GGUF files are evaluated on, and how prepare.py made them.
 
-    `is_same` compares a row with a vocabulary: that of conversations, row_kinds or plain_rows. If
-    `is_split`, only the first piece of a text has the text. `count` returns further numbers for
-    tokens.json, from a vocabulary and the rows.
+    `is_same` compares a row with a vocabulary: one of conversations, row_kinds or plain_rows.
+    If `is_split`, texts were split, and only the first piece has the text. `count` returns further
+    numbers for tokens.json, from a vocabulary and the rows.
     """
 
     path: Path
@@ -35,13 +35,13 @@ class JudgedRows:
 class Vocabulary:
     """The vocabulary and the metadata of a GGUF file, without its weights.
 
-    `wrote_rows` is when prepare.py wrote the rows.
+    `rows_written_at` is when prepare.py wrote the rows.
     """
 
     def __init__(self, run: Run, rows: JudgedRows, path: Path) -> None:
         self.run = run
         self.words = load_vocabulary(run, path)
-        self.wrote_rows = datetime.fromtimestamp(rows.path.stat().st_mtime)  # noqa: DTZ006
+        self.rows_written_at = datetime.fromtimestamp(rows.path.stat().st_mtime)  # noqa: DTZ006
 
     def encode(self, text: str, *, add_bos: bool = False) -> list[int]:
         """Return the tokens of a text."""

@@ -1,4 +1,4 @@
-"""How far the next tokens of a quantized model are from those that the trained model finds likely.
+"""Compares the next-token predictions of a quantized model with those of the trained model.
 
 `reference.note` wrote the latter to run/reference. This module also has the bounds of quantized
 models.
@@ -22,13 +22,13 @@ Reader = Callable[[Row], Iterable[Any]]
 
 
 def read_rows(run: Run) -> tuple[list[dict[str, Any]], int]:
-    """Return the noted rows, and how many logits were noted for each position."""
+    """Return the recorded rows, and the number of recorded logits per position."""
     noted = read_json(run.folder / "reference" / "rows.json")
     return noted["rows"], noted["vocabulary"]
 
 
 def compare(run: Run, read: Reader) -> dict[str, Any]:
-    """Return how far the next tokens that `read` computes are from the noted ones.
+    """Return how far the predictions that `read` computes are from the recorded ones.
 
     `read(row)` yields arrays of logits, of shape positions x vocabulary, for the judged positions
     of a row in their order.
@@ -82,7 +82,7 @@ def _log_softmax(logits: Any) -> Any:
 
 
 def keep_finite(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was measured, with None for what is no finite number."""
+    """Return the measurements, with None for each number that is not finite."""
     return {name: number if math.isfinite(number) else None for name, number in found.items()}
 
 

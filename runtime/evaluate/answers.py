@@ -9,7 +9,7 @@ from ..read.reasoning import CLOSING, split
 from .judging import make_batches
 
 BATCH_TOKENS = 8192  # of prompts and answers: each has keys and values in every layer
-LEARNED = ("labels", "chosen_ids", "completion_ids")  # by the objective
+LEARNED = ("labels", "chosen_ids", "completion_ids")  # columns of answers, by objective
 
 Grade = Callable[[Sequence[str], Sequence[str]], list[float]]
 
@@ -68,7 +68,7 @@ def generate(
 ) -> list[list[int]]:
     """Return the tokens of the most likely answer to each prompt, up to the first of `ends`.
 
-    `see` returns what the model reads of the prompts at some places beside their tokens.
+    `see` returns the model's inputs other than tokens, for the prompts at some places.
     """
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
     found: list[list[int]] = [[] for _ in prompts]

@@ -1,7 +1,7 @@
 """Pairs of a query and a text: those that a reranker learns from, and those that it ranks.
 
-Negatives are drawn for rows with one text. Half of them share words with the query, like the
-results of a search, which a reranker reads.
+Negatives are drawn for rows with one text. Half of them share words with the query, as the search
+results do that a reranker reads.
 """
 
 import random
@@ -16,16 +16,16 @@ import numpy as np
 from ..metric import metrics, retrieval
 from ..run import Run
 
-CANDIDATES: Final = 30  # texts that are ranked for a query: the first that BM25 finds
-RIGHT: Final = 0.5  # score from which a text belongs to the query
-_DRAWN: Final = 32  # texts of which one is near
+CANDIDATES: Final = 30  # texts that are ranked for a query: the best by BM25
+RIGHT: Final = 0.5  # a text with at least this score belongs to the query
+_DRAWN: Final = 32  # texts to draw per wrong text, to find near ones
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """Pairs to score, and what their scores are worth.
+    """Pairs to score, and how their scores are measured.
 
     `rows` and `columns` are the places of each pair in the table of the search, `words` the scores
     of BM25. `wanted` are the scores of the data, if they have some.
@@ -45,7 +45,7 @@ class Listed:
         return [(queries[row], documents[column]) for row, column in places]
 
     def measure(self, scores: Any) -> dict[str, metrics.Measured]:
-        """Return nDCG@10, MRR@10 and recall@10 of scores; of scored pairs, Spearman's first."""
+        """Return nDCG@10, MRR@10 and recall@10; for scored pairs, Spearman's correlation first."""
         measured = {}
         if self.wanted is not None:
             measured = retrieval.correlate([float(score) for score in scores], self.wanted)
@@ -80,8 +80,8 @@ def draw_pairs(
 ) -> dict[str, list[Any]]:
     """Return the pairs of rows with one text, each followed by its pairs with a wrong text.
 
-    Wrong texts do not belong to the query; they are of this table or of `others`, and repeated if
-    there are fewer. Ends the stage where there is none.
+    Wrong texts do not belong to the query. They come from this table or from `others`, and are
+    repeated if there are too few. Ends the stage if there are none.
     """
     queries, texts = list(rows["anchor"]), list(rows["positive"])
     documents = list(dict.fromkeys([*texts, *others]))
@@ -90,7 +90,7 @@ def draw_pairs(
 
 
 def list_candidates(rows: Sequence[Mapping[str, Any]]) -> Listed:
-    """Return what is ranked: for each query, what BM25 finds among all texts, and what is right.
+    """Return the pairs to rank: for each query, the texts that BM25 finds, and the right ones.
 
     Scored pairs are ranked as they are: the texts of a query that has right ones and others.
     """
@@ -127,7 +127,7 @@ def list_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Pair]:
 def _join(
     queries: Sequence[str], texts: Sequence[str], wrong: Sequence[Sequence[str]]
 ) -> dict[str, list[Any]]:
-    """Return each right pair with the wrong pairs of its row after it."""
+    """Return each right pair, followed by the wrong pairs of its row."""
     pairs = [
         (query, text, float(place == 0))
         for query, right, others in zip(queries, texts, wrong, strict=True)

@@ -1,4 +1,4 @@
-"""Judges answers with a verdict each, as KTO learns from: desirable ones must be likelier."""
+"""Judges answers that each have a verdict, as in KTO: desirable ones must be likelier."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -16,7 +16,7 @@ CHUNK_TOKENS = 512  # whose logits are in fp32 at a time
 
 #: The ids of a row, and one label for each id.
 Labeled = tuple[list[int], list[int]]
-#: From a model, the places of sequences and their ids.
+#: Given a model, the places of sequences and their ids, returns the inputs other than tokens.
 See = Callable[[Any, Sequence[int], Sequence[list[int]]], Mapping[str, Any]]
 
 
@@ -107,7 +107,7 @@ def measure_loss(
     """Return the loss of each sequence in nats, summed over its learned tokens, and their number.
 
     The loss of a split is the sum of the nats over the sum of the tokens, so it is the same in any
-    batches. `see` returns what the model reads of some of the sequences beside their tokens.
+    batches. `see` returns the model's inputs other than tokens, for some of the sequences.
     """
     nats, tokens = [0.0] * len(sequences), [0] * len(sequences)
     lengths = [len(ids) for ids, _ in sequences]

@@ -1,4 +1,4 @@
-"""What a model in memory gives on the files of regression checks."""
+"""Scores a model in memory on the files of regression checks."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ GRADES = {"exact_match": exact_match.grade, "numeric_match": numeric_match.grade
 def examine_kept(
     run: Run, model: Any, tokenizer: Any, checks: Sequence[Check], *, has_template: bool
 ) -> list[Scores]:
-    """Return what the model gives on the file of each check, with the texts of its questions."""
+    """Return the model's scores on the file of each check, with the texts of its questions."""
     found: list[Scores] = []
     scores: Scores
     for check in checks:
@@ -67,7 +67,7 @@ def _encode_chat(tokenizer: Any, prompt: str) -> list[int]:
 
 
 def _read(run: Run, model: Any, tokenizer: Any, path: Path) -> dict[str, Any]:
-    """Return the loss of each stretch of a text; every stretch is read without those before."""
+    """Return the loss of each window of a text; each window is read without the ones before."""
     text = path.read_text(encoding="utf-8-sig")
     ids = tokenizer(text, add_special_tokens=False)["input_ids"][:TEXT_TOKENS]
     size = max(LEAST_TOKENS, min(WINDOW_TOKENS, len(ids) // WINDOWS))
@@ -96,7 +96,7 @@ def _ask_task(run: Run, model: Any, tokenizer: Any, path: Path) -> dict[str, Any
     places = {name: entry.yaml_path for name, entry in tasks.task_index.items()}
     name = next((name for name, at in places.items() if at and at.samefile(path)), None)
     if name is None:
-        run.stop(f"{path.name} is no task that the evaluation harness can read")
+        run.stop(f"{path.name} is not a task that the evaluation harness can read")
     judged = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=judging.BATCH_ROWS)
     try:
         with contextlib.chdir(path.parent):  # its data files are beside it
@@ -112,7 +112,7 @@ def _ask_task(run: Run, model: Any, tokenizer: Any, path: Path) -> dict[str, Any
     kept = [one for one in samples if one["filter"] == samples[0]["filter"]]
     values = [one[metric] for one in kept]
     if not all(isinstance(value, int | float) for value in values):
-        run.stop(f"{path.name}: {metric} has no number for each question: name another one first")
+        run.stop(f"{path.name}: {metric} has no number per question: list another metric first")
     if len(values) < metrics.LEAST_ROWS:
         run.stop(f"{path.name} has {len(values)} questions, too few to tell a loss from noise")
     higher = bool(found["higher_is_better"][name][metric])

@@ -1,4 +1,4 @@
-"""Lists what two models answer to prompts alone."""
+"""Lists the answers of two models to prompts that have no answer in the data."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def list_own(
     trained: tuple[Sequence[str], Sequence[float]],
     base: tuple[Sequence[str], Sequence[float]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield each prompt with the answers of both models and what was measured of them, by `name`.
+    """Yield each prompt with both models' answers, and the number of each, called `name`.
 
     `trained` and `base` have the texts and the numbers.
     """

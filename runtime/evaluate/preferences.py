@@ -1,6 +1,6 @@
 """Judges pairs of answers: which one a model finds likelier, and the rewards of objectives.
 
-What was found out about a model is a mapping with the nats and the number of learned tokens of each
+The results of a model are a mapping with the nats and the number of learned tokens of each
 row: `nats` and `tokens` for the chosen answer, `rejected_nats` and `rejected_tokens` for the other.
 """
 
@@ -14,7 +14,7 @@ Found = Mapping[str, Any]
 
 
 def beats(found: Measured, chance: float) -> str:
-    """Return by its interval whether a number is better than chance."""
+    """Return whether a number is better than chance, judged by its interval."""
     ends = interval(found)
     if ends is None or ends[0] <= chance <= ends[1]:
         return "not distinguishable"

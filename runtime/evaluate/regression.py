@@ -1,7 +1,7 @@
-"""The regression gate: what the trained model may have lost of what the base could do.
+"""The regression gate: checks that the trained model kept abilities of the base model.
 
-A check fails if the loss is beyond its bound even at the end of its 95% interval that is nearer to
-no loss. The interval is of a paired bootstrap: both models answer the same questions, or read the
+A check fails if even the lower end of the loss's 95% interval is beyond its bound.
+The interval comes from a paired bootstrap: both models answer the same questions, or read the
 same stretches of a text.
 """
 
@@ -22,7 +22,7 @@ LONGEST_PATH = 256  # letters of a word of a task file that may be a path
 _PATHS = re.compile(r"[^\s'\",\[\]{}]+")
 
 Check = Mapping[str, Any]
-#: What one model gave: `values` per question, with `tokens` if these are losses in nats.
+#: The results of one model: `values` per question, with `tokens` if these are losses in nats.
 Scores = Mapping[str, Any]
 
 
@@ -86,7 +86,7 @@ def _measure(scores: Scores) -> metrics.Measured:
 def _turn(
     change: Mapping[str, Any], *, higher: bool, is_text: bool
 ) -> tuple[float | None, list[float] | None]:
-    """Return a change as a loss: positive is worse; of a text, the rise of its perplexity."""
+    """Return a change as a loss, positive if worse; for a text, the rise in its perplexity."""
     if change["change"] is None:
         return None, None
     ends: list[float] = change["interval"] or []

@@ -20,7 +20,7 @@ def measure(
     """Return the weighted sum of the rewards as `reward`, and each function's as `reward_NAME`.
 
     Functions get the same arguments as in training. None as a reward counts as zero.
-    `conversations` are the messages of each answer, where tools may be called.
+    `conversations` are the messages of each answer, if tools may be called.
     """
     given: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     given |= {

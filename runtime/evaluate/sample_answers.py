@@ -18,7 +18,7 @@ class SampleAnswers(TrainerCallback):
 
     The answers are printed, written to run/train/log.jsonl and sent to the tracker. `rows` have
     `prompt_ids` and `answer`; an answer has at most `tokens` tokens. Every process generates the
-    same answers, because divided weights need all of them. `write` generates them. `images` is an
+    same answers, because sharded weights need all of them. `write` generates them. `images` is an
     image_batches.ImageReader for rows with images.
     """
 
@@ -33,7 +33,7 @@ class SampleAnswers(TrainerCallback):
     ) -> None:
         self.session, self.rows, self.tokens = session, rows, tokens
         self.write = write if images is None else partial(write, images=images)
-        self.is_over = False  # training; the kept weights are evaluated once more afterwards
+        self.is_over = False  # whether training has ended; the kept weights are evaluated once more
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Note that training is over."""
@@ -65,7 +65,7 @@ class SampleAnswers(TrainerCallback):
 
 
 def describe(sample: Mapping[str, str]) -> str:
-    """Return a sample on lines of its own, without the middle of what is long."""
+    """Return a sample on separate lines, with long texts shortened."""
     prompt = " ".join(sample["prompt"].split())
     shown = {
         "asked": f"...{prompt[-SHOWN_CHARACTERS:]}" if len(prompt) > SHOWN_CHARACTERS else prompt,

@@ -1,8 +1,8 @@
-"""The teacher of a distillation: loading it, and how far a model's probabilities are from its own.
+"""Loads the teacher of a distillation, and measures how far a model's probabilities are from it.
 
 The model learns to give each token of an answer the probability that the teacher gives it.
-Evaluations measure this divergence on the answers in the data, which stay the same: numbers of
-sampled answers would differ from one evaluation to the next. Without answers in the data it is
+Evaluations measure this divergence on the answers in the data: sampled answers would give
+different numbers at each evaluation. If the data has no answers, it is
 measured on the model's own most likely ones.
 """
 
@@ -39,8 +39,8 @@ def load_teacher(
 ) -> Any:
     """Return the teacher, frozen, in evaluation mode; `options` go to `from_pretrained`.
 
-    `rows` is the student's number of rows in embedding and head. A teacher that has more, for no
-    token of the tokenizer, loses them: the logits of all tokens stay as they are.
+    `rows` is the student's number of rows in embedding and head. Extra rows of the teacher are for
+    no token of the tokenizer and are removed; the logits of all tokens stay the same.
     """
     quantization = None
     if in_4_bits:

@@ -1,4 +1,4 @@
-"""Writes a LoRA adapter by itself as GGUF, and compares it, on its base, with the merged model."""
+"""Writes a LoRA adapter as its own GGUF file; compares base plus adapter with the merged model."""
 
 import shutil
 import tempfile
@@ -16,7 +16,7 @@ from ..run import Run
 from ..stages import Identity
 from .whole_weights import is_complete
 
-#: What the converter drops silently or cannot read: the file would be another adapter.
+#: Parts of adapters that the converter drops silently or cannot read.
 UNCONVERTIBLE: Final = (
     "use_dora",
     "use_rslora",

@@ -1,4 +1,4 @@
-"""How good the answers of a quantized file are, compared with those of the trained model.
+"""Scores the answers of a quantized file, and compares them with those of the trained model.
 
 Only bundles with a metric have this module, and `reference.Job` names it.
 """
@@ -25,7 +25,7 @@ def find_predictions(run: Run) -> Path:
 
 
 def choose_rows(run: Run, job: Job) -> list[dict[str, Any]]:
-    """Return rows that the trained model answered, evenly from the shortest to the longest."""
+    """Return rows that the trained model answered, evenly spaced from shortest to longest."""
     told: list[dict[str, Any]] = run.read_rows(find_predictions(run))
     tokens = sum(len(row["prompt_ids"]) for row in told)
     read, written = len(told) * 4 * job.tokens // tokens, WRITTEN_TOKENS // job.answer_tokens
@@ -39,7 +39,7 @@ def examine(
     """Return how good the answers of the file are, and those of the trained model.
 
     `answer` returns the file's answer to a prompt, with a limit in tokens. `answers` is False for a
-    file that writes nothing, where the trained model writes something.
+    file that writes nothing although the trained model writes something.
     """
     if job.answered is None:
         raise ValueError("there is no metric")

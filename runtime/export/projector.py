@@ -82,7 +82,7 @@ def write_projector(job: Job, identity: Identity) -> None:
 def name_for_converter(merged: Path, copy: Path) -> Path:
     """Return a folder whose tower has names that the converter reads: the merged one, or a copy.
 
-    InternVL's first repositories have names without `model.`, which the converter passes over.
+    InternVL's first repositories have names without `model.`, which the converter ignores.
     """
     config = json.loads((merged / "config.json").read_bytes())
     if config.get("architectures") != ["InternVLForConditionalGeneration"]:

@@ -1,6 +1,6 @@
 """Converts the merged model to GGUF, quantizes it to each type, and verifies every file.
 
-A file that is beyond a bound ends as *.failed, and the stage with an error. A measured bound is
+A file that exceeds a bound is renamed to *.failed, and the stage fails. A measured bound is
 what rounding to the type should cost this model, times a margin (see noise_response.py).
 """
 
@@ -22,7 +22,7 @@ from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
 
-Entry = Mapping[str, Any]  # of quality.json, for a file
+Entry = Mapping[str, Any]  # one file's entry in quality.json
 
 _MEASURES: Final = (
     ("nats/token", "divergence", "max_divergence", ".2g"),
@@ -65,7 +65,7 @@ def write_files(job: Job, identity: Identity, metric: str | None = None) -> None
     """Write and verify every file, and the reports; ends the stage if one is not sound."""
     run, out = job.run, job.out
     out.mkdir(parents=True, exist_ok=True)
-    for earlier in out.glob("*.gguf"):  # of another model: nothing may take it for this one
+    for earlier in out.glob("*.gguf"):  # files of an earlier model must not be mistaken for these
         earlier.rename(earlier.with_suffix(".earlier"))
     for leftover in out.glob("unfinished-*"):
         shutil.rmtree(leftover)

@@ -1,8 +1,8 @@
 """Writes the GGUF files of a reranker, and compares their scores with the model's.
 
-Every pair of the test split is read by llama.cpp as the tokens that the model was trained on, and
-its score must not differ by more than the bound of the file's type. llama.cpp joins two texts in a
-way of its own, so users of a file have to join them as `join` does.
+llama.cpp must read every pair of the test split as the tokens that the model was trained on, and
+the score must not differ by more than the bound of the file's type. llama.cpp joins two texts
+differently, so users of a file must join them as `join` does.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ BOUNDS: Final = {"F16": 0.01, "BF16": 0.01, "Q8_0": 0.05}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the merged model makes of each pair: its score, and the tokens it is read as."""
+    """The merged model's score and tokens of each pair."""
 
     pairs: Sequence[candidates.Pair]
     scores: Any
@@ -33,7 +33,7 @@ class Expected:
 
 def write_files(job: Job, identity: Identity) -> None:
     """Write and verify every file, and quality.json; ends the stage if one is not sound."""
-    from ..models import relevance  # noqa: PLC0415 - slow, and who only reads a file needs it not
+    from ..models import relevance  # noqa: PLC0415 - slow, and not needed to read a file
 
     merged = job.run.folder / "merged"
     model = relevance.load(merged, **job.loading)

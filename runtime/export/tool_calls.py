@@ -33,7 +33,7 @@ def count_rows(vocabulary: Any, rows: Sequence[Row]) -> dict[str, int]:
 
 
 def needs_objects(vocabulary: Any, row: Row) -> bool:
-    """Return whether calls before the answer have other tokens with their arguments as text.
+    """Return whether calls before the answer have other tokens if their arguments are text.
 
     Training renders arguments as objects. OpenAI's protocol sends them as JSON text.
     """

@@ -1,8 +1,8 @@
 """Writes the GGUF files of an embedding model, and compares their vectors with the model's.
 
 Every row of the test split is read by llama.cpp as text, and the cosine of each vector to that of
-the merged model must reach the bound of the file's type. A row that llama.cpp cuts into other
-tokens has another vector: the tokenizer of a word of over 100 letters differs, for one.
+the merged model must reach the bound of the file's type. A row that llama.cpp encodes to other
+tokens has another vector. This happens, for example, with words of over 100 letters.
 """
 
 import os
@@ -48,7 +48,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the merged model makes of each text: its vector, and the tokens it is read as."""
+    """The merged model's vector and tokens of each text."""
 
     texts: Sequence[str]
     vectors: Any
@@ -57,7 +57,7 @@ class Expected:
 
 def write_files(job: Job, identity: Identity) -> None:
     """Write and verify every file, and quality.json; ends the stage if one is not sound."""
-    from ..models import vectors  # noqa: PLC0415 - slow, and who only reads a file needs it not
+    from ..models import vectors  # noqa: PLC0415 - slow, and not needed to read a file
 
     merged = job.run.folder / "merged"
     model = vectors.load(merged, **job.loading)
@@ -82,7 +82,7 @@ def write_judged(
     judge: Callable[[Path, str], dict[str, Any]],
     describe: Callable[[dict[str, Any]], str],
 ) -> None:
-    """Convert run/merged into every type, and write what `judge` finds of each file.
+    """Convert run/merged to every type, and write the results of `judge` for each file.
 
     A file with a `fault` is renamed, and the stage ends.
     """

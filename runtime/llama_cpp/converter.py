@@ -1,6 +1,6 @@
 """llama.cpp's converters, from the source package of the installed llama-cpp-python.
 
-So the converter and the runtime have the same version. FTC_LLAMA_CPP_SDIST names a copy of the
+The converter and the runtime thus have the same version. FTC_LLAMA_CPP_SDIST names a copy of the
 package for machines without a network. Standard library only.
 """
 
@@ -33,7 +33,7 @@ def find_version() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converter:
-    """The converters of a bundle: of a llama.cpp checkout, or else fetched once.
+    """The converters of a bundle, from a llama.cpp checkout or from a package downloaded once.
 
     `sha256` is the locked hash of the source package. `find_options` returns more arguments for the
     folder of a model, if its class needs any, and `start` runs the command of a converter.
@@ -45,7 +45,7 @@ class Converter:
     start: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
 
     def list_sources(self, run: Run) -> list[Path]:
-        """Return what the converter of a checkout consists of; the usual one has a version."""
+        """Return the converter's files in a checkout; none for the package, which has a version."""
         if self.checkout and not (self.checkout / _NAMES[0]).is_file():
             run.stop(f"{self.checkout} has no {_NAMES[0]}: give a llama.cpp checkout")
         return [self.checkout / name for name in _NAMES] if self.checkout else []
@@ -74,7 +74,7 @@ class Converter:
         if "FTC_LLAMA_CPP_SDIST" in os.environ:
             return self.unpack(run, Path(os.environ["FTC_LLAMA_CPP_SDIST"]), folder)
         run.say(f"downloading the source of llama-cpp-python {version}")
-        wanted = tools / "sdist.txt"  # with its hash, so that pip builds nothing else out of it
+        wanted = tools / "sdist.txt"  # a hash makes pip reject any other file
         line = f"llama-cpp-python=={version} --hash=sha256:{self.sha256}\n"
         write_lines(wanted, [line.encode()])
         fetch: list[str | Path] = [sys.executable, "-m", "pip", "download", "--no-binary", ":all:"]
@@ -104,7 +104,7 @@ class Converter:
 
 
 def find_cause(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the line in which a process that failed wrote why."""
+    """Return the line of output in which a failed process states the cause."""
     if done.returncode < 0:
         return f"{signal.Signals(-done.returncode).name}: it crashed, or memory ran out"
     error = re.compile(r"([\w.]*(Error|Exception)|ERROR|[\w/]+\.py)\b")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 
 def skip_drafts(folder: Path) -> tuple[str, ...]:
-    """Return the converter's switch for a model of such a class without the layers.
+    """Return the converter's option for a model that lacks the draft layers of its class.
 
-    Without it the converter asserts for these classes that there are tensors `mtp.*`, which most
+    Without the option, the converter requires tensors named `mtp.*`, which most
     models that were trained and saved by transformers lack.
     """
     index = folder / "model.safetensors.index.json"

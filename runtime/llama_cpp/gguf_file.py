@@ -1,7 +1,7 @@
-"""A GGUF file in llama.cpp: writes one type of it, reads tokens with it, generates from it.
+"""Uses a GGUF file through llama.cpp: quantizes it, reads tokens, and generates text.
 
-Calls llama.cpp's own functions: only the requested logits are computed and kept, and a limit in
-tokens is exact.
+It calls llama.cpp's own functions, so that only the requested logits are computed and kept, and a
+limit in tokens is exact.
 """
 
 import ctypes

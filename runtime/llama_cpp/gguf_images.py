@@ -1,7 +1,7 @@
-"""A GGUF file with its projector in llama.cpp: reads pictures, and answers questions about them.
+"""Uses a GGUF file and its projector through llama.cpp: reads images, and answers questions.
 
-The tokens of a row are read as they are. Where they have the placeholders of a picture, llama.cpp
-reads what the projector makes of it instead, as libmtmd does in llama-server and Ollama.
+The tokens of a row are read as they are. At the placeholders of an image, llama.cpp reads the
+projector's output for that image instead, as libmtmd does in llama-server and Ollama.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ Pixels = Any  # height x width x 3, of type uint8
 class Projector:
     """A projector's file, opened for a model that `gguf_file.load` has opened.
 
-    `token` is the number of the placeholder, and `rule` has the settings of `image_tokens`.
+    `token` is the id of the placeholder, and `rule` has the settings of `image_tokens`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Projector:
         settings.warmup = False
         settings.n_threads = len(os.sched_getaffinity(0))
         known = make_rule(rule)
-        if isinstance(known, Grid):  # of the other kinds the file has the limit
+        if isinstance(known, Grid):  # for other kinds, the file has the limit
             area = (known.patch * known.merge) ** 2
             settings.image_min_tokens = max(1, known.min_pixels // area)
             settings.image_max_tokens = max(1, known.max_pixels // area)
@@ -94,7 +94,7 @@ class Projector:
         return begin, logits
 
     def _read_text(self, ids: list[int], begin: int) -> tuple[int, Any]:
-        if begin == 0:  # which `read` would take for a new row
+        if begin == 0:  # `read` would start a new row at 0
             (found,) = gguf_file.read(self.run, self.llm, ids, 1)
         else:
             (found,) = gguf_file.read(self.run, self.llm, ids, 1, begin)

@@ -1,6 +1,6 @@
 """The importance matrix: how strongly training rows excite each column of each weight.
 
-A quantizer that knows it spends its precision on the columns that matter. While the 16-bit model
+A quantizer uses it to spend its precision on the columns that matter. While the 16-bit model
 reads training rows, this adds up the squares of the inputs of each weight of a layer, as the tool
 llama-imatrix of llama.cpp does; an expert counts the tokens that were sent to it.
 """
@@ -20,7 +20,7 @@ from llama_cpp._ggml import libggml
 from ..run import Run
 from .gguf_file import BATCH_TOKENS, read, redirect_output
 
-LEAST_SHARE: Final = 1e-6  # of a row's mean: an importance of 0 would be divided by
+LEAST_SHARE: Final = 1e-6  # of a row's mean: the quantizer would divide by an importance of 0
 OBJECT_BYTES: Final = 32  # that ggml counts for a tensor beside the tensor itself
 
 # -----------------------------------------------------------------------------
@@ -28,7 +28,7 @@ OBJECT_BYTES: Final = 32  # that ggml counts for a tensor beside the tensor itse
 
 
 class Tensor(ctypes.Structure):
-    """Where a tensor is, its sides `ne` and steps `nb`, its operation and its sources."""
+    """A tensor's address, its sizes `ne` and strides `nb`, its operation and its sources."""
 
     _fields_ = (
         ("type", ctypes.c_int),
@@ -53,7 +53,7 @@ class Tensor(ctypes.Structure):
 
 
 def _view(tensor: Any, dtype: Any) -> Any:
-    """Return a tensor's numbers as an array on its memory, the longest steps first."""
+    """Return a tensor's numbers as an array that shares its memory, the largest strides first."""
     shape, steps = tuple(tensor.ne)[::-1], tuple(tensor.nb)[::-1]
     last = sum((side - 1) * step for side, step in zip(shape, steps, strict=True))
     memory = (ctypes.c_char * (last + np.dtype(dtype).itemsize)).from_address(tensor.data)
@@ -132,9 +132,9 @@ def _read_rows(run: Run, path: Path, rows: Sequence[Sequence[int]], listen: Any)
 
 
 def prepare(run: Run, path: Path, *, tokens: int) -> tuple[dict[bytes, Any], Any]:
-    """Return the matrix of a 16-bit file from so many tokens of the training rows.
+    """Return the importance matrix of a 16-bit file, measured on this many training tokens.
 
-    Its second form is for llama.cpp, and valid as long as the first one is in memory.
+    The second value is the matrix for llama.cpp; it is valid as long as the first is in memory.
     """
     rows = run.read_rows(run.folder / "data" / "train.jsonl")
     matrix = measure(run, path, draw_rows(rows, tokens))
@@ -152,7 +152,7 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], tokens: int) -> list[list[int]]
 
 
 def weigh(run: Run, sums: Any, counts: Any) -> Any:
-    """Return the mean squares; the columns of an expert that got no token count alike."""
+    """Return the mean squares; all columns of an expert that got no token have equal importance."""
     means = sums / np.maximum(counts, 1)[:, None]
     run.ensure(np.isfinite(means).all(), "the activations of the 16-bit model are finite")
     means[~means.any(axis=1)] = 1.0
@@ -161,7 +161,7 @@ def weigh(run: Run, sums: Any, counts: Any) -> Any:
 
 
 def make_entries(matrix: Mapping[bytes, Any]) -> Any:
-    """Return the matrix as llama.cpp takes it; `matrix` must stay in memory meanwhile."""
+    """Return the matrix in llama.cpp's form; `matrix` must stay in memory while it is used."""
     entries = (llama_cpp.llama_model_imatrix_data * (len(matrix) + 1))()  # an empty one ends it
     for entry, (name, values) in zip(entries, matrix.items(), strict=False):
         entry.name, entry.size = name, values.size

@@ -1,7 +1,7 @@
 """Lets the converter read config.json as it was published. Standard library only.
 
-The converter reads it by transformers where that knows the model type, and by itself where it does
-not. Of some classes transformers changes keys that the converter needs while it reads them.
+The converter reads config.json through transformers if that knows the model type, and directly if
+not. For some classes, transformers changes keys that the converter needs.
 """
 
 import json
@@ -20,9 +20,9 @@ _MODEL: Final = 2  # after the interpreter and the script
 def start_converter(
     command: Sequence[str | Path], *, check: bool, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a converter's command on the folder in which config.json has no known type.
+    """Run a converter's command with a copy of the model's folder in which the type is unknown.
 
-    It is the model that is converted, or the base of an adapter.
+    The folder is that of the model to convert, or of an adapter's base.
     """
     place = command.index(_BASE) + 1 if _BASE in command else _MODEL
     with hide_type(Path(command[place])) as shown:

@@ -1,8 +1,8 @@
-"""How a language model is merged: its folder has the layout of the base.
+"""Saves a merged language model in the layout of its base.
 
-transformers saves the model aside, and `overlay` puts what training changed into copies of the
-base's files. A base without safetensors (pickles) and a quantized base have no files to put it
-into: there the folder is what transformers saves.
+transformers saves the model to a separate folder, and `overlay` puts what training changed into
+copies of the base's files. A base without safetensors (pickles) and a quantized base have no files
+to put it into: for these, the folder is what transformers saves.
 """
 
 import shutil
@@ -23,7 +23,7 @@ from .saved_anew import save_anew
 
 
 def save(job: Job, model: Any, base: Path, new: Path) -> None:
-    """Save a merged model in the layout of the base, where it has one."""
+    """Save a merged model, in the layout of the base if that can hold it."""
     if not Path(job.base).is_dir():
         base = _fetch_weights(job)
     if not _has_layout(base):
@@ -37,7 +37,7 @@ def save(job: Job, model: Any, base: Path, new: Path) -> None:
 
 
 def _fetch_weights(job: Job) -> Path:
-    """Return a folder with the files of a base on the Hub that transformers reads.
+    """Return a folder with the files that transformers reads of a base on the Hub.
 
     The weights are there from loading the base, or are downloaded.
     """

@@ -1,4 +1,4 @@
-"""Completes the folder of a merged model where saving it is not enough.
+"""Completes the folder of a merged model if saving it is not enough.
 
 Each function is given the folder.
 """
@@ -33,21 +33,21 @@ def name_rotary_share(folder: Path) -> None:
 
 
 def name_class(folder: Path, *, name: str) -> None:
-    """Write the class by the name that llama.cpp's converter and vLLM have for it.
+    """Write the class name that llama.cpp's converter and vLLM know.
 
-    transformers loads a model by its `model_type`, and saving writes the class's present name.
+    transformers loads a model by its `model_type`, and saving writes the class's current name.
     """
     _update(folder / "config.json", {"architectures": [name]})
 
 
 def pad_with_end(folder: Path) -> None:
-    """Let the end token pad, for a tokenizer without a padding token: batches need one."""
+    """Make the end token the padding token, for tokenizers without one: batches need one."""
     path = folder / "tokenizer_config.json"
     _update(path, {"pad_token": read_json(path)["eos_token"]})
 
 
 def leave_out_bos(folder: Path) -> None:
-    """Write that no token is put before a text, which llama.cpp's converter does not see by itself.
+    """Write that no bos token is prepended; llama.cpp's converter cannot tell without this key.
 
     If the key is missing, llama.cpp prepends bos for SentencePiece models.
     """
@@ -55,7 +55,7 @@ def leave_out_bos(folder: Path) -> None:
 
 
 def carry_tokens(folder: Path, *, trained: Path, tokens: Sequence[str]) -> None:
-    """Write new tokens into every file of the base's tokenizer: each file has its readers."""
+    """Write new tokens into every file of the base's tokenizer: programs read different ones."""
     tokenizer = AutoTokenizer.from_pretrained(trained)
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in tokens}
     shutil.copyfile(trained / "tokenizer.json", folder / "tokenizer.json")

@@ -1,7 +1,7 @@
 """Writes the trained model as one 16-bit folder that transformers and llama.cpp can read.
 
-The result is compared with the trained model on a few rows of the training split before it takes
-the place of an earlier one. `whole_merging` is for full fine-tunes, `adapter_merging` for LoRA.
+The result is compared with the trained model on a few rows of the training split before it
+replaces an earlier one. `whole_merging` is for full fine-tunes, `adapter_merging` for LoRA.
 
 `plain_model` saves a language model, and `language_model` one whose base has more tensors than
 transformers computes; `scored_rows` is for models with a new head.
@@ -45,9 +45,9 @@ class ModelKind:
 
     `find_class` returns the Auto class for a folder. `read` returns the tokens of a row and what
     else the model is given. `finish` turns logits into what is compared, and `measure` returns how
-    far the second outputs are from the first, in `unit`. Rounding to 16 bits may make `tolerance`
-    of it. `save` is given the job, the merged model, the folder of the base's small files and the
-    folder to write. `prepare_peft` is called before an adapter is loaded.
+    far the second outputs are from the first, in `unit`. Rounding to 16 bits may cause a difference
+    of `tolerance`. `save` is given the job, the merged model, the folder of the base's small files
+    and the folder to write. `prepare_peft` is called before an adapter is loaded.
     """
 
     find_class: Callable[..., Any]
@@ -153,7 +153,7 @@ def _carry_files(job: Job, base: Path, folder: Path) -> None:
 
 
 def _find_base(job: Job) -> Path:
-    """Return a folder with the small files of the base model, from the Hub if it is there."""
+    """Return a folder with the small files of the base model, downloaded if it is on the Hub."""
     if Path(job.base).is_dir():
         return Path(job.base)
     revision = job.options.get("revision")

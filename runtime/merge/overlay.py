@@ -1,4 +1,4 @@
-"""Puts trained tensors into copies of the base model's files, and leaves all else as it is.
+"""Puts trained tensors into copies of the base model's files, and leaves the rest unchanged.
 
 transformers drops tensors that its class does not compute, such as heads that predict several
 tokens or a vision tower, and it writes another config.json than the one that it read. The files of
@@ -23,17 +23,17 @@ from .trained_config import TEXT, write_config, write_generation
 
 
 class NoPlaceError(LookupError):
-    """The base has no tensor for a trained one, whose name is the message."""
+    """The base has no tensor for a trained one; the message is the name of that tensor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is known of the trained model beside its tensors.
+    """What is known of the trained model besides its tensors.
 
     `before` and `after` are the settings of the base and of the trained model as transformers reads
     them, and `dtype` is the 16-bit type of the result, such as "bfloat16". `embedding` and `head`
     are the names of their tensors in the model, one tensor if `is_tied`, with `rows` rows now.
-    `rename` returns what a tensor of a file is called after the renamings of loading it.
+    `rename` returns the name that a tensor in a file gets when it is loaded.
     """
 
     before: Mapping[str, Any]
@@ -68,14 +68,14 @@ def read_change(model: Any, before: Mapping[str, Any], *, dtype: str) -> Change:
 def _read_renaming(model: Any) -> Callable[[str], str]:
     """Return how transformers renames a tensor of a file when it loads this model.
 
-    What it also splits, joins or transposes keeps the name that it has before.
+    Tensors that it also splits, joins or transposes keep their names.
     """
     found = [way for way in get_model_conversion_mapping(model) if isinstance(way, WeightRenaming)]
     return lambda name: str(rename_source_key(name, found, [])[0])
 
 
 def overlay(saved: Path, base: Path, into: Path, change: Change) -> tuple[int, int]:
-    """Write the base's weights and settings with what a saved model has otherwise.
+    """Write the base's weights and settings, with the changes of a saved model.
 
     Tensors of the base's main type are written in the 16-bit type of the result; a tensor of
     another type keeps it. Returns how many tensors differ from the base's, and how many there are.
@@ -111,9 +111,9 @@ def find_places(saved: Weights, base: Weights, change: Change) -> dict[str, str]
     """Return the name of the saved tensor for each tensor of the base that has one.
 
     Both names are the same, or loading gives both the same name: on saving, transformers undoes a
-    renaming also where the base needed none. Or the names begin otherwise: a text model in a
+    renaming also where the base needed none. Or the names begin differently: a text model in a
     wrapper begins with `model.language_model.` instead of `model.`, and some bases leave out the
-    first part. Shapes are equal, but for more rows of the embedding and the head. Raises
+    first part. Shapes are equal, except for more rows of the embedding and the head. Raises
     NoPlaceError for a saved tensor without a place.
     """
 
@@ -148,7 +148,7 @@ def find_places(saved: Weights, base: Weights, change: Change) -> dict[str, str]
 
 
 def _list_beginnings(name: str, places: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Give how a name begins, and how a place with the same end begins instead.
+    """Yield the beginning of a name, and the beginning of each place that ends like the name.
 
     At most two parts of a name are replaced, and at least two stay.
     """

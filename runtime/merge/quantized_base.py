@@ -1,4 +1,4 @@
-"""What an adapter computes on the quantized base that it was trained on."""
+"""Computes an adapter's outputs on the quantized base that it was trained on."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,6 +1,6 @@
-"""Writes the trained reranker as one folder, whose scores are those of the trained model.
+"""Writes the trained reranker as one folder, which gives the same scores as the trained model.
 
-sentence-transformers and transformers read it, and llama.cpp's converter where it has the head.
+sentence-transformers and transformers read it; llama.cpp's converter does if it knows the head.
 """
 
 from typing import Any, Final
@@ -23,7 +23,7 @@ def write_merged(job: Job) -> None:
     def compare(trained: Any, merged: Any) -> bool:
         apart = float(np.abs(trained - merged).max())
         said = f"the scores of the merged model differ by {apart:.6f} at most"
-        job.run.say(f"{said} from the trained")
+        job.run.say(f"{said} from those of the trained model")
         return apart <= MOST_APART
 
     write_compared(

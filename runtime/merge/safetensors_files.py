@@ -60,14 +60,14 @@ class Weights:
         return max(numbers, key=lambda dtype: numbers[dtype])
 
     def read(self, name: str) -> torch.Tensor:
-        """Return a tensor, in the type that it has there."""
+        """Return a tensor, in its type in the file."""
         with safe_open(self.folder / self.entries[name].file, framework="pt") as file:
             found: torch.Tensor = file.get_tensor(name)
         return found
 
 
 def list_files(folder: Path) -> list[str]:
-    """Return the names of the safetensors files that transformers loads, or none without any."""
+    """Return the names of the safetensors files that transformers loads; none without any."""
     if (folder / INDEX).is_file():
         index = read_json(folder / INDEX)
         return sorted(set(index["weight_map"].values()))
@@ -75,7 +75,7 @@ def list_files(folder: Path) -> list[str]:
 
 
 def read_weights(folder: Path) -> Weights:
-    """Return what the headers in a folder say."""
+    """Return the weights of a folder, as the headers of its files describe them."""
     files = tuple(list_files(folder))
     entries = {}
     for file in files:
@@ -104,7 +104,7 @@ def write_file(
     """Write one file of the base into a folder with other tensors; return how many were replaced.
 
     `forms` has the type and the shape of each tensor that may be replaced, and `find` returns a
-    tensor, or None if its bytes are to stay. One tensor is in memory at a time. Where every form
+    tensor, or None if its bytes are to stay. One tensor is in memory at a time. If every form
     is the base's, the header has the same bytes.
     """
     raw, header = _read_header(base.folder / file)

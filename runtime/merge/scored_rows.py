@@ -1,4 +1,4 @@
-"""What a model with a new head computes for a row, for its merge: logits of labels, or a reward."""
+"""How merging compares models with a new head: by the logits of labels, or by the reward."""
 
 from typing import Any, Final
 
@@ -10,12 +10,12 @@ from .saved_anew import save_anew
 
 
 def find_class(_source: Any, **_options: Any) -> Any:
-    """Return the Auto class of any such model."""
+    """Return the Auto class of a model with a new head."""
     return AutoModelForSequenceClassification
 
 
 def compare_rewards(first: Outputs, second: Outputs) -> float:
-    """Return the mean difference of rewards as a share of their mean size, to which 1 is added."""
+    """Return the mean difference of rewards, divided by 1 plus their mean size."""
     before, after = torch.cat(list(first)), torch.cat(list(second))
     return float((before - after).abs().mean() / (1 + before.abs().mean()))
 

@@ -1,4 +1,4 @@
-"""What a model that was trained with its tower computes for a row with images, for its merge."""
+"""How merging compares a model that was trained with its tower: on rows with images."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,9 +11,9 @@ from .merging import ModelKind
 
 
 def see_with(images: Any) -> ModelKind:
-    """Return what reads rows with images; `images` is an image_batches.ImageReader.
+    """Return the kind of model that reads rows with images, with an image_batches.ImageReader.
 
-    No row is cut, because its tokens and the pixels of its images belong together.
+    Rows are not cut, because the tokens and the pixels of an image belong together.
     """
 
     def read(model: Any, row: Any) -> tuple[list[int], Mapping[str, Any]]:

@@ -1,6 +1,6 @@
 """The settings of a merged model: the files of the base, apart from what training changed.
 
-transformers writes other files than it read, and other programs know the keys of the base's.
+transformers does not write the file that it read, and other programs rely on the base's keys.
 """
 
 import shutil
@@ -30,7 +30,7 @@ def write_config(
     """Write the base's config.json into a folder, with what differs between two settings.
 
     `before` and `after` are those of the base and of the trained model as transformers reads them.
-    `dtype` is the 16-bit type of the result, and `is_cast` says that the base has another one.
+    `dtype` is the 16-bit type of the result, and `is_cast` says that the base has another type.
     """
     shutil.copyfile(base / CONFIG, into / CONFIG)
     config = read_json(base / CONFIG)
@@ -47,7 +47,7 @@ def write_config(
 
 
 def write_generation(saved: Path, base: Path, into: Path) -> None:
-    """Write the base's generation_config.json, if it has one, with new ends of an answer."""
+    """Write the base's generation_config.json, if it has one, with new end tokens."""
     if not (base / GENERATION).is_file():
         return
     settings, now = read_json(base / GENERATION), read_json(saved / GENERATION)

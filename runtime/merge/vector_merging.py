@@ -1,7 +1,7 @@
-"""Writes the trained embedding model as one folder, of which every reader gives the same vectors.
+"""Writes the trained embedding model as one folder that gives the same vectors in every program.
 
 The folder is the one that sentence-transformers, transformers and llama.cpp's converter read: with
-modules.json, which alone tells the converter how tokens become one vector.
+modules.json, the only file that tells the converter how tokens become one vector.
 """
 
 import shutil
@@ -49,7 +49,7 @@ def write_merged(job: Job) -> None:
     def compare(trained: Any, merged: Any) -> bool:
         cosine = float((trained * merged).sum(1).min())
         said = f"the vectors of the merged model have a cosine of {cosine:.6f} or more"
-        job.run.say(f"{said} to the trained")
+        job.run.say(f"{said} to those of the trained model")
         return cosine >= LEAST_COSINE
 
     write_compared(
@@ -72,7 +72,7 @@ def write_compared(
     compute: Callable[[Any], Any],
     compare: Callable[[Any, Any], bool],
 ) -> None:
-    """Write run/merged; `compare` says whether what both models `compute` agrees.
+    """Write run/merged; `compare` returns whether the outputs of both models agree.
 
     `load` is that of the kind of model, in `vectors` or `relevance`.
     """
@@ -85,21 +85,21 @@ def write_compared(
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
     run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
     is_near = compare(trained, compute(model))
-    run.ensure(is_near, f"the merged model agrees with the trained in {job.dtype}")
+    run.ensure(is_near, f"the merged model agrees with the trained one in {job.dtype}")
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
     save(model, Path(job.base), new, revision=job.loading.get("revision"))
-    run.ensure((new / "modules.json").is_file(), "the folder says how the model is put together")
+    run.ensure((new / "modules.json").is_file(), "the folder has modules.json")
     replace_folder(out, new)
 
 
 def save(model: Any, base: Path, folder: Path, *, revision: str | None = None) -> None:
     """Write a model as a folder; a `base` on the disk has files that transformers does not write.
 
-    The result reads texts of the length that the base reads, not of that of the training rows.
-    Of XLM-R's tokenizer llama.cpp's converter takes from two settings, which change no token here,
-    whether the first word of a text has a space before it, and whether several spaces are one. Of
-    ModernBERT's config it reads names that transformers 5 no longer writes.
+    The result reads texts as long as the base does, not only as long as the training rows.
+    llama.cpp's converter takes from two settings of XLM-R's tokenizer, which change no token here,
+    whether a text starts with a space and whether several spaces become one. From ModernBERT's
+    config it takes names that transformers 5 no longer writes.
     """
     model.save_pretrained(str(folder), create_model_card=False)
     length = AutoTokenizer.from_pretrained(str(base), revision=revision).model_max_length
@@ -122,7 +122,7 @@ def save(model: Any, base: Path, folder: Path, *, revision: str | None = None) -
 
 
 def _older_names(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the epsilon of a ModernBERT's norms, and of how many layers one sees a whole text."""
+    """Return ModernBERT's norm epsilon and period of global attention, under their older names."""
     names: dict[str, Any] = {"layer_norm_eps": config["norm_eps"]}
     wide = [kind == "full_attention" for kind in config["layer_types"]]
     for every in range(1, len(wide) + 1):
@@ -135,7 +135,7 @@ def _load(job: Job, load: Callable[..., Any]) -> Any:
     """Return the trained model, with its adapter beside the weights if it has one."""
     if not job.is_adapter:
         return load(job.trained, **job.loading)
-    from peft import PeftModel  # noqa: PLC0415 - slow, and a full fine-tune needs it not
+    from peft import PeftModel  # noqa: PLC0415 - slow, and not needed by a full fine-tune
 
     model = load(job.base, **job.loading)
     model[0].model = PeftModel.from_pretrained(model[0].model, str(job.trained))

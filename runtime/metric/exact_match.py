@@ -1,10 +1,10 @@
-"""The metric `exact_match`: the share of answers equal to the right one but for case and space."""
+"""The metric `exact_match`: the share of answers that are right, ignoring case and white space."""
 
 from collections.abc import Sequence
 
 
 def fold(text: str) -> str:
-    """Return a text without its case, every run of white space one space."""
+    """Return a text with its case folded and every run of white space replaced by one space."""
     return " ".join(text.casefold().split())
 
 

@@ -1,4 +1,4 @@
-"""Search by vectors and by words: ranks of the right documents, and what they are worth.
+"""Search by vectors and by words, and measures of where the right documents are ranked.
 
 Every measure has one number per query: see metrics.py for intervals and comparisons.
 """
@@ -15,8 +15,8 @@ import numpy as np
 
 from . import metrics
 
-TOP: Final = 10  # results that are looked at
-MOST_QUERIES: Final = 1000  # that are judged
+TOP: Final = 10  # results of a query that count
+MOST_QUERIES: Final = 1000  # that are judged, at most
 K1, B = 1.2, 0.75  # of BM25: the usual values of Robertson and Zaragoza (2009), section 3.5
 _WORD = re.compile(r"\w+")
 
@@ -33,8 +33,8 @@ class Search:
 def make_search(rows: Sequence[Mapping[str, Any]]) -> Search:
     """Return the search of some rows: each query once, among all texts of all other columns.
 
-    All documents that belong to the same query are right. Of more queries than `MOST_QUERIES` the
-    first are judged.
+    All documents that belong to the same query are right. If there are more than `MOST_QUERIES`
+    queries, the first ones are judged.
     """
     places: dict[str, int] = {}
     for row in rows:
@@ -54,7 +54,7 @@ def measure(search: Search, scores: Iterable[Any]) -> dict[str, metrics.Measured
     """Return nDCG@10, MRR@10 and recall@10 of each query's scores of all documents.
 
     nDCG with a gain of 1 for a right document (Järvelin and Kekäläinen 2002). Scores are read query
-    by query: a table of all would not fit into the memory.
+    by query: a table of all would not fit in memory.
     """
     order = (np.argsort(-np.asarray(row), kind="stable")[:TOP].tolist() for row in scores)
     gains, firsts, shares = [], [], []
@@ -72,7 +72,7 @@ def measure(search: Search, scores: Iterable[Any]) -> dict[str, metrics.Measured
 
 
 def name_cut(measured: Mapping[str, metrics.Measured], size: int) -> dict[str, metrics.Measured]:
-    """Return the first number of what was measured of cut vectors, under a name with their size."""
+    """Return the first measure of cut vectors, under a name that ends with their size."""
     name, found = next(iter(measured.items()))
     return {f"{name}_first_{size}": found}
 

@@ -1,4 +1,4 @@
-"""Checks of a PEFT adapter that was saved."""
+"""Checks a saved PEFT adapter."""
 
 from collections.abc import Sequence
 from pathlib import Path

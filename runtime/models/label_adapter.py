@@ -6,14 +6,14 @@ from peft import get_peft_model
 
 
 def adapt(model: Any, adapter: Any, *, zero3: bool = False, deepspeed: bool = False) -> Any:
-    """Return the model with the adapter; what is trained is fp32, except under DeepSpeed.
+    """Return the model with the adapter; trained weights are fp32, except under DeepSpeed.
 
-    In 16 bits small steps would round to nothing. DeepSpeed keeps fp32 copies of its own, and
+    In 16 bits, small updates would be rounded away. DeepSpeed keeps fp32 copies of its own, and
     ZeRO-3 needs a single dtype.
     """
     if zero3:
         model = get_peft_model(model, adapter, autocast_adapter_dtype=False)
-        model.enable_input_require_grads()  # else layers that are recomputed learn nothing
+        model.enable_input_require_grads()  # without this, recomputed layers learn nothing
     else:
         model = get_peft_model(model, adapter)
     if not deepspeed:

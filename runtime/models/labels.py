@@ -1,4 +1,4 @@
-"""The head of a classification: its settings, its loss, and what a Trainer measures of it."""
+"""The head of a classifier: its settings, its loss, and the metrics that a Trainer computes."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ def head_settings(tokenizer: Any, names: Sequence[str], seed: int = 0) -> dict[s
 
 
 def balance(labels: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return weights by which each label counts alike; the mean over the rows is 1.
+    """Return weights that give every label the same total weight; the mean over the rows is 1.
 
     `labels` are the lines of run/data/labels.jsonl: `train` is the number of rows.
     """

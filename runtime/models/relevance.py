@@ -1,4 +1,4 @@
-"""Loads a reranker with sentence-transformers: it reads a query and a text at once, for a score."""
+"""Loads a reranker with sentence-transformers: it scores a query and a text read together."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from sentence_transformers import CrossEncoder
 from ..libraries import silence_libraries
 
 BATCH_PAIRS: Final = 32
-_SEED: Final = 42  # of the head of a base that has none
+_SEED: Final = 42  # of the new head of a base without one
 
 
 def load(
@@ -26,7 +26,7 @@ def load(
 ) -> Any:
     """Return the model of a folder or of the Hub, on the CPU or a GPU, with one score per pair.
 
-    A base without a head of one score gets a new one, which is always the same. `options` are the
+    A base without a head of one score gets a new one, always the same. `options` are the
     revision and the like.
     """
     silence_libraries()
@@ -41,7 +41,7 @@ def load(
         str(source),
         device="cpu",
         num_labels=1,
-        activation_fn=torch.nn.Sigmoid(),  # what its loss is about, whatever the base says
+        activation_fn=torch.nn.Sigmoid(),  # the loss uses it, whatever the base's config says
         model_kwargs=made,
         **options,
     )
@@ -51,7 +51,7 @@ def load(
 
 
 def score(model: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    """Return the score of each pair before its sigmoid, in fp32: those of sure pairs differ too."""
+    """Return each pair's score before the sigmoid, in fp32: after it, high scores can be equal."""
     return model.predict(
         [list(pair) for pair in pairs],
         batch_size=BATCH_PAIRS,

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def train_in_fp32(model: Any) -> None:
-    """Convert every trained weight to fp32: small steps would round to nothing in 16 bits."""
+    """Convert every trained weight to fp32: in 16 bits, small updates would be rounded away."""
     for weight in model.parameters():
         if weight.requires_grad:
             weight.data = weight.data.float()

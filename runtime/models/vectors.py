@@ -51,8 +51,8 @@ def load(
     if not (own_pooling and _has_modules(source, options.get("revision"))):
         _pool_by(model, pooling)
     reader: Any = model[0]
-    # Else plain texts are wrapped in the chat template that the tokenizer of a causal model has:
-    # other vectors than those of its GGUF file.
+    # Otherwise plain texts would be wrapped in the chat template of a causal model's tokenizer, and
+    # the vectors would differ from those of its GGUF file.
     reader.modality_config.pop("message", None)
     tokenizer = reader.tokenizer  # any token will do for padding, as it is masked by length
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
@@ -77,7 +77,7 @@ def require_converted(model: Any) -> None:
     if unknown:
         named = unknown[0] if isinstance(unknown[0], str) else " and ".join(unknown[0])
         raise SystemExit(
-            f"The model pools its tokens by {named}, and llama.cpp cannot."
+            f"The model pools its tokens by {named}, which llama.cpp does not support."
             f" Set objective.pooling to one of {', '.join(CONVERTED)}, or export no GGUF file."
         )
 
@@ -122,7 +122,7 @@ def _has_modules(source: Path | str, revision: str | None) -> bool:
 
 
 def _pool_by(model: Any, pooling: str) -> None:
-    """Put this pooling in the place of the model's, and leave out what comes after it."""
+    """Replace the model's pooling by this one, and leave out the modules after it."""
     size = model[0].get_embedding_dimension()
     kept = [model[0], Pooling(size, pooling)]
     if any(isinstance(module, Normalize) for module in model):

@@ -1,4 +1,4 @@
-"""Checks that saved weights are whole, finite and changed, by one matrix and its start."""
+"""Checks on one matrix that saved weights are complete, finite and changed by training."""
 
 import itertools
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class WeightProbe:
         for name, before in self.before.items():
             saved = _read(folder, name)
             if saved is None or saved.shape != before.shape:
-                return f"{name} was not saved whole"
+                return f"{name} was not saved completely"
             if not torch.isfinite(saved).all():
                 return f"{name} has a value that is not finite"
             is_equal = torch.equal(saved, before.to(saved.dtype))
@@ -48,7 +48,7 @@ class WeightProbe:
 def _read(folder: Path, name: str) -> Any:
     """Return a saved weight: of this name, or of one with the same end.
 
-    transformers saves a wrapper under the names that it was loaded from, which may begin otherwise.
+    transformers saves a wrapper under the names it was loaded from, which may begin differently.
     """
     places: dict[str, Path] = {}
     for path in folder.glob("*.safetensors"):

@@ -1,7 +1,7 @@
-"""Which rows form a step of several processes where the loss tells all its rows apart.
+"""Chooses the rows of each step on several processes, for losses that compare all rows of a step.
 
-The loss compares the rows of all processes. sentence-transformers draws the batches of each process
-alone, so that a right text of one process can be a wrong one of another.
+sentence-transformers draws the batches of each process separately, so a right text on one process
+could be a wrong text on another.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from sentence_transformers.base.sampler import DefaultBatchSampler, NoDuplicates
 
 
 class StepBatches(DefaultBatchSampler):
-    """Draws steps in which no text is twice, and yields the batch of each process in turn."""
+    """Draws steps in which no text occurs twice, and yields the batch of each process in turn."""
 
     def __init__(self, rows: Any, *, batch_size: int, **more: Any) -> None:
         super().__init__(rows, batch_size=batch_size, **more)
@@ -33,10 +33,10 @@ class StepBatches(DefaultBatchSampler):
 
 
 def divide_apart(rows: Any, most: int, processes: int) -> list[list[int]]:
-    """Return the batches of an evaluation: no text is twice in those of all processes.
+    """Return the batches of an evaluation: no text occurs twice in those of all processes.
 
-    All processes get as many rows, as the loss needs, so that a few rows may be left out. Where all
-    rows have a text in common, each process gets the first one.
+    All processes get the same number of rows, which the loss needs, so a few may be left out. If
+    all rows share a text, each process gets the first row.
     """
     count = -(-len(rows) // (most * processes))
     size = -(-len(rows) // (count * processes)) * processes
@@ -48,6 +48,6 @@ def divide_apart(rows: Any, most: int, processes: int) -> list[list[int]]:
 
 
 def divide(step: list[int], processes: int) -> list[list[int]]:
-    """Return the rows of each process: as many as of any other."""
+    """Return the rows of each process, the same number for all."""
     size = len(step) // processes
     return [step[number * size : (number + 1) * size] for number in range(processes)]

@@ -1,4 +1,4 @@
-"""A training session of several processes: what all decide together, and a watch for hangs."""
+"""A training session of several processes: joint decisions, and a watchdog for hangs."""
 
 import itertools
 import os
@@ -43,7 +43,7 @@ class DistributedSession(TrainingSession):
             self.checkpoint = read_json(note)
 
     def agree(self, *flags: bool) -> Sequence[bool]:
-        """Return of each flag whether any process has set it, at the same step on all of them."""
+        """Return for each flag whether any process has set it, at the same step on all of them."""
         device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
         found = torch.tensor([float(flag) for flag in flags], device=device)
         torch.distributed.all_reduce(found)

@@ -1,4 +1,4 @@
-"""The files of a local disk that ZeRO-Infinity keeps states in: room for them, and a lock."""
+"""Prepares the folder on a local disk where ZeRO-Infinity keeps states: free space and a lock."""
 
 import fcntl
 import os

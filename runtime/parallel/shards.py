@@ -1,4 +1,4 @@
-"""Weights that processes divide among them (ZeRO-3, FSDP): check it, and gather them to save."""
+"""Checks that weights are sharded (ZeRO-3, FSDP), and gathers them to save them."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class ShardCheck(TrainerCallback):
 
 
 def gather_weights(weights: list[Any]) -> Any:
-    """Return a context in which every process has these weights, which ZeRO-3 divides."""
+    """Return a context in which every process has these weights, which ZeRO-3 shards."""
     import deepspeed
 
     return deepspeed.zero.GatheredParameters(weights)
@@ -45,7 +45,7 @@ def gather_weights(weights: list[Any]) -> Any:
 def save_whole(trainer: Any, folder: str, *, is_adapter: bool = False) -> None:
     """Gather FSDP's weights in the memory of the first process and write them.
 
-    Of an adapter only the trained weights are gathered.
+    For an adapter, only the trained weights are gathered.
     """
     options = StateDictOptions(
         full_state_dict=True, cpu_offload=True, ignore_frozen_params=is_adapter

@@ -17,7 +17,7 @@ def split(rows: Sized, most: int, processes: int) -> list[list[int]]:
     """Return the rows of each batch; in one step, every process gets the same number of rows.
 
     Trainers gather a value of each row, and a gather hangs or fails if the sizes differ. The rows
-    that are left over stand alone in a last step, which repeats the first row if it must.
+    that are left over form a last step of their own, which repeats the first row if necessary.
     """
     share, left = divmod(len(rows), processes)
     steps = -(-share // most)

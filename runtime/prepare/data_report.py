@@ -33,7 +33,7 @@ def write_report(
     changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
     changes = dict(sorted(changes.items(), key=lambda pair: -pair[1]))
     ordered = np.sort(records.lengths)
-    # the shortest length that so many percent of the rows do not exceed, as in the plan
+    # p90 is the shortest length that 90% of the rows do not exceed, as in the plan
     tokens = {f"p{p}": int(ordered[-(-len(ordered) * p // 100) - 1]) for p in (50, 90, 95, 99, 100)}
     report: dict[str, Any] = {
         "rows_read": len(rows.wanted),
@@ -82,7 +82,7 @@ def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
 
 
 def _show_shares(tokens: Mapping[str, int]) -> str:
-    """Return the lengths below which these shares of the rows are, as text."""
+    """Return the percentiles of the lengths as text."""
     names = {"p50": "median", "p100": "longest"}
     return ", ".join(f"{names.get(p, f'{p[1:]}%')} {count:,}" for p, count in tokens.items())
 

@@ -1,7 +1,7 @@
-"""Finds texts that are close to a query and do not belong to it, for each row of training.
+"""Finds hard negatives for each training row: texts close to the query that do not belong to it.
 
 The untrained model reads all texts of the split, by sentence-transformers' `mine_hard_negatives`.
-What is found is written into the rows, so that training reads the same texts at each start. No text
+The found texts are written into the rows, so that training reads the same ones each time. No text
 of another split is read.
 """
 
@@ -24,7 +24,7 @@ from .preparing import write_table
 MARGIN: Final = 0.05
 LEAST_SHARE: Final = 0.5  # of the texts that should be close; with fewer the model is too weak
 _QUERIES: Final = 1024  # that are compared with all texts at once
-_DRAWN: Final = 32  # texts of which one is random
+_DRAWN: Final = 32  # texts to draw per random wrong text
 
 
 def add_hard_negatives(run: Run, path: Path, model: Any, *, many: int, seed: int) -> Path:
@@ -55,15 +55,15 @@ def add_hard_negatives(run: Run, path: Path, model: Any, *, many: int, seed: int
 
 
 def _report(run: Run, note: Path, *, many: int, rows: int, count: int) -> Path:
-    """Write and say how many texts were found, and what to do if they are few."""
+    """Write and print how many texts were found, and what to do if they are few."""
     wanted = many * rows
     numbers = {"rows": rows, "mined": count, "random": wanted - count}
     write_json(note, {"version": 1, "per_row": many, "margin": MARGIN, **numbers})
     run.say(f"hard negatives: {count:,} of {wanted:,} are close to their query, the rest is random")
     if count < LEAST_SHARE * wanted:
         run.say(
-            "warning: the untrained model finds few of them, because other texts have almost the"
-            " similarity of the right one, or more. Train without hard negatives first, and then"
+            "warning: the untrained model finds few of them, because other texts are almost as"
+            " similar as the right one, or more similar. Train without hard negatives first, then"
             " again with them and that result as the model."
         )
     return note
@@ -87,7 +87,7 @@ class _Texts:
         return self._names.setdefault(" ".join(text.casefold().split()), text)
 
     def is_wrong(self, anchor: str, text: str) -> bool:
-        """Tell whether a text does not belong to the query, and is not the query itself."""
+        """Return whether a text does not belong to the query, and is not the query itself."""
         return text not in self._own[anchor]
 
     def draw(self, anchor: str, taken: Sequence[str], many: int, draw: random.Random) -> list[str]:

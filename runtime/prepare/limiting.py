@@ -1,4 +1,4 @@
-"""Draws as many rows as the spec takes, of all rows or of each source."""
+"""Draws the number of rows that the spec asks for, from all rows or from each source."""
 
 import random
 from typing import Any
@@ -14,7 +14,7 @@ def limit(rows: Rows, most: int, seed: int) -> None:
 
 
 def limit_sources(rows: Rows, seed: int) -> None:
-    """Draw the rows of each source that has more than it may have."""
+    """Draw the rows of each source that has more rows than its limit."""
     for number, source in enumerate(rows.sources):
         _draw(rows, rows.wanted & (rows.origins == number), source.max_rows, seed)
 

@@ -1,4 +1,4 @@
-"""Several sources of data: how many rows of each an epoch has, and what came of them."""
+"""Mixes several sources of data: chooses the rows of an epoch, and reports on each source."""
 
 import random
 from array import array
@@ -64,11 +64,11 @@ def mix(
     max_repeats: Sequence[int],
     seed: int,
 ) -> "array[int]":
-    """Return the training records as one epoch has them, in the proportion of the weights.
+    """Return the training records of one epoch, in the proportion of the weights.
 
     The epoch is the shortest that contains every record, or shorter if one would be in it more
-    often than `max_repeats` allows. What is left over of a source is drawn. `origins` has the
-    number of its source for each record.
+    often than `max_repeats` allows. The last, partial repeat of a source is drawn. `origins` has
+    the number of its source for each record.
     """
     records, of = np.asarray(split), np.asarray(origins)
     own = [records[of[records] == number].tolist() for number in range(len(weights))]

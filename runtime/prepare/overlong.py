@@ -1,4 +1,4 @@
-"""Shortens records of more than the maximum length; without this they are left out."""
+"""Shortens records that exceed the maximum length; without this module they are left out."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ from .records import Record, has_learned
 def truncate(
     record: Record, most: int, *, cut: Callable[[Record, int], None] | None = None
 ) -> tuple[str, list[Record]]:
-    """Cut a record to `most` tokens; it is left out if nothing is left to learn.
+    """Cut a record to `most` tokens; leave it out if nothing is left to learn.
 
-    Returns what happened, and the records that are used instead, if any. `cut` shortens
-    more lists of it than the tokens and the labels.
+    Returns what happened, and the records to use instead, if any. `cut` shortens
+    the lists of the record other than tokens and labels.
     """
     if cut is not None:
         cut(record, most)

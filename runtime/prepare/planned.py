@@ -78,7 +78,7 @@ def check_lengths(
     """End the stage if clearly more rows are over-long than the plan says.
 
     `lengths` are in tokens, `planned_share` is the share of the rows in the plan. The rows may be a
-    sample, so three standard errors more are no surprise.
+    sample, so three standard errors are added to the limit.
     """
     overlong = sum(length > max_length for length in lengths)
     chance = 3 * (planned_share / len(lengths)) ** 0.5

@@ -1,6 +1,6 @@
-"""The steps of prepare.py: looks at all rows, chooses some, turns them into records, writes them.
+"""The steps of prepare.py: scan all rows, choose some, turn them into records, write them.
 
-The data are read twice, a chunk at a time. In memory are only a few numbers per row.
+The data are read twice, a chunk at a time. Only a few numbers per row are kept in memory.
 """
 
 import json
@@ -62,7 +62,7 @@ class Rows:
 
 @dataclass(slots=True, kw_only=True)
 class Records:
-    """What training reads of the rows, by number, in an unnamed temporary file.
+    """The records that training reads, by number, in an unnamed temporary file.
 
     `ends` is where each line of the file ends, after a 0. `lengths` counts the tokens of all rows
     that have some, before they are cut; all other lists have an entry for each record. `prompts`

@@ -1,6 +1,6 @@
-"""What a process does with a chunk of rows: looks at them, and turns them into records.
+"""What a process does with a chunk of rows: scans them, and turns them into records.
 
-A record is what training reads of a row, as a line of JSON with its tokens and labels.
+A record is what training reads of a row: a line of JSON with its tokens and labels.
 """
 
 import json
@@ -52,9 +52,9 @@ class Made(NamedTuple):
 class Source:
     """Rows of one data set: `chunks` reads them, `unpack` returns those of a chunk.
 
-    `read` returns the turns of a row; it is given the column of each role in `columns`. What comes
-    over the network has `again`, which returns the first so many rows of what came, and
-    `is_enough`, which says after each chunk whether enough rows came: see streaming.Stream.
+    `read` returns the turns of a row; it is given the column of each role in `columns`. A streamed
+    source has `again`, which returns a number of rows from the beginning again, and
+    `is_enough`, which returns after each chunk whether enough rows came: see streaming.Stream.
     """
 
     columns: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""How many rows each split has. Standard library only: the plan counts by it too."""
+"""Counts the rows of each split. Standard library only: the plan counts with it too."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ _LEAST_ROWS: Final = 3  # one for each split
 
 
 def count_held_out(shares: Mapping[str, float], rows: int) -> dict[str, int]:
-    """Return the rows of each split but training, which has the rest: at least one of three."""
+    """Return the rows of each held-out split, at least 1 of 3 rows; training has the rest."""
     counts: dict[str, int] = {}
     for name in sorted(shares):
         wanted = (

@@ -1,4 +1,4 @@
-"""Shows a record without labels of its tokens, as prompts and texts that are compared have it."""
+"""Prints a record that has no label per token: a prompt, a classified text or compared texts."""
 
 import json
 from typing import Any

@@ -22,13 +22,13 @@ from ..read.rows import DataError
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 MOST_PROCESSES = 32  # more of them would wait for the one that reads and writes
-TASKS = "ftc_tasks"  # the attribute of a process that has what its jobs are for: nothing is sent
+TASKS = "ftc_tasks"  # the attribute of a process that holds its tasks, which are not sent
 
 
 class Workers:
     """As many processes as cores; each gets one job at a time.
 
-    `tasks` are the functions that jobs are for; `begin` is called first in each process.
+    `tasks` are the functions that `map` may call; `begin` is called first in each process.
     """
 
     def __init__(

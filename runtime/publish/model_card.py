@@ -1,6 +1,6 @@
 """Writes a model card from what the stages of a run measured.
 
-It has no row of the data: they may be private.
+It contains no rows of the data, because they may be private.
 """
 
 import json
@@ -19,7 +19,7 @@ SENTENCE_CLASSES = {"text-ranking": "CrossEncoder", "sentence-similarity": "Sent
 
 
 def write_front_matter(card: Mapping[str, Any]) -> list[str]:
-    """Return the metadata as YAML, of which JSON values are a part."""
+    """Return the metadata as YAML; values are JSON, which is part of YAML."""
     return ["---", *(f"{name}: {_to_yaml(value)}" for name, value in card.items()), "---", ""]
 
 
@@ -60,7 +60,7 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> list[st
 
 
 def _say_use(job: Job, files: Mapping[str, Path]) -> list[str]:
-    """Return the lines that say how the model is run."""
+    """Return the lines about how to run the model."""
     lines = page.to_markdown([page.Heading(text="How to run it")])
     for text in _say_python(job):
         lines += _fence(text, "python")
@@ -91,7 +91,7 @@ def _list_commands(job: Job, files: Mapping[str, Path]) -> Iterator[str]:
 
 
 def _say_python(job: Job) -> Iterator[str]:
-    """Yield how the weights at the root of the repository are loaded."""
+    """Yield the Python code that loads the weights at the root of the repository."""
     if not {"adapter", "merged"} & set(job.what):
         return
     task, name = job.card["pipeline_tag"], json.dumps(job.repository)

@@ -115,7 +115,7 @@ def _list_files(job: Job, results: Results, folder: Path) -> dict[str, Path]:
 
 
 def _list_folder(folder: Path, prefix: str) -> dict[str, Path]:
-    """Return the files of a model's folder, without what libraries add that is no part of it."""
+    """Return the files of a model's folder, without unrelated files that libraries add."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     named = {path.relative_to(folder).as_posix(): path for path in paths}
     return {f"{prefix}{name}": path for name, path in named.items() if name not in LEFT_OUT}

@@ -34,7 +34,7 @@ _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def read_chat(row: Row, *, messages: str) -> Turns | Fault:
-    """Return the turns of a conversation without calls of tools; `messages` is the column."""
+    """Return the turns of a conversation without tool calls; `messages` is the column."""
     turns = read_messages(row.get(messages), _read_plain)
     return turns if isinstance(turns, str) else end_chat(turns)
 
@@ -98,7 +98,7 @@ def end_chat(turns: Turns) -> Turns | Fault:
 
 
 def is_answer(role: str) -> bool:
-    """Return whether a turn of this role is an answer, or calls of tools, that may be learned."""
+    """Return whether a turn of this role may be learned: an answer, or tool calls."""
     return role in ("assistant", "calls") and not isinstance(role, Unlearned)
 
 
@@ -157,7 +157,7 @@ def add_reasoning(content: str, message: Mapping[str, Any]) -> str:
 
 
 def why_no_turn(message: Any) -> Fault:
-    """Return why a message is no turn."""
+    """Return why a message is not a valid turn."""
     role = message.get("role", message.get("from")) if isinstance(message, dict) else None
     if not isinstance(role, str):
         return "no_turn"

@@ -76,7 +76,7 @@ def fold(text: str) -> str:
 
 
 def key_of(text: str) -> int:
-    """Return a hash of 64 bits; a million texts have two alike with a chance of 1 in 40 million."""
+    """Return a 64-bit hash; among a million texts the chance of a collision is 1 in 40 million."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 

@@ -1,4 +1,4 @@
-"""Reads preferences, feedback and scored pairs, as public data sets have them. No other packages.
+"""Reads preferences, feedback and scored pairs of public data sets. Standard library only.
 
 An answer is a text, a message, or a list of messages that ends with it and may begin with the
 prompt; a transcript, as in Anthropic's data, is such a list. Both answers must follow one prompt.
@@ -32,7 +32,7 @@ _SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 def read_pair(row: Row, *, chosen: str, rejected: str, prompt: str | None = None) -> Turns | Fault:
     """Return the prompt's turns, then one of the role `chosen` and one of the role `rejected`.
 
-    The arguments are columns. `prompt` is not used for an answer that brings its own.
+    The arguments are columns. `prompt` is not used for an answer that includes its own.
     """
     answers: list[Turns] = []
     for column in (chosen, rejected):
@@ -57,7 +57,7 @@ def read_verdict(
 ) -> Turns | Fault:
     """Return the prompt's turns, the answer's, and one of the role `label`: "true" or "false".
 
-    The arguments are columns. `prompt` is not used for an answer that brings its own.
+    The arguments are columns. `prompt` is not used for an answer that includes its own.
     """
     turns = _read_answered(row, completion, prompt)
     if isinstance(turns, str):
@@ -67,7 +67,7 @@ def read_verdict(
 
 
 def _read_answered(row: Row, column: str, prompt: str | None) -> Turns | Fault:
-    """Return the turns of an answer in a column, after those of the prompt that it does not bring.
+    """Return the turns of an answer in a column, after those of its prompt if it lacks them.
 
     `prompt` is the column of the prompt, if there is one.
     """
@@ -83,7 +83,7 @@ def _read_answered(row: Row, column: str, prompt: str | None) -> Turns | Fault:
 
 
 def _are_unlike(row: Row, chosen: str, rejected: str) -> bool:
-    """Tell whether one answer brings its prompt, and the other is an answer alone."""
+    """Return whether one answer includes its prompt and the other does not."""
     read = [_read_cell(row.get(column), role="assistant") for column in (chosen, rejected)]
     return len({turns[0][0] == "assistant" for turns in read if not isinstance(turns, str)}) > 1
 

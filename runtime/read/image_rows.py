@@ -5,8 +5,8 @@ texts of the other turns each `MARK` stands for the next of them. A reference is
 relative to the folder of the data file, {"url": ...}, or {"stored": ...}, the SHA-256 of an image
 that is written into the data; `width` and `height` are those after the image was turned upright.
 
-Images are a property of a row and not of its form: `read` reads the turns of any form, and of the
-columns that may hold messages each is looked through.
+Rows of any form can have images: `read` reads the turns, and every column that may hold messages
+is searched for images.
 """
 
 import json

@@ -2,9 +2,9 @@
 
 The files are taken in an order that the seed draws, AT_ONCE of them at a time, each of which gives
 TURN_CHUNKS chunks in turn. The groups of rows of a parquet file, and the spans of SPAN_BYTES of a
-file of lines, come in a drawn order as well; a table of CSV is read from its beginning. Rows that
-are neighbours in a file are taken together: which rows are taken is not drawn row by row, and
-prepare.py shuffles those that are. The same commit and seed give the same rows in the same order.
+file of lines, come in a drawn order as well; a table of CSV is read from its beginning.
+Neighbouring rows of a file are taken together, not drawn one by one, and prepare.py shuffles the
+rows taken. The same commit and seed give the same rows in the same order.
 """
 
 import io
@@ -45,7 +45,7 @@ _PART, _TIMEOUT, _EMPTY, _BUSY, _FAILED = 206, 408, 416, 429, 500
 
 
 class File(io.RawIOBase):
-    """A file at a commit, of which the parts that are read are fetched."""
+    """A file at a commit; only the parts that are read are fetched."""
 
     def __init__(self, repository: str, revision: str, name: str) -> None:
         self.name, self.place, self.size = name, 0, 0
@@ -174,8 +174,8 @@ def read_parquet(file: File, draw: random.Random, *, columns: Sequence[str]) -> 
 class Stream:
     """Files whose rows are taken until `goal` of them are good.
 
-    `read` returns the chunks of a file. What came lies in a file without a name in `folder`, for
-    the second reading; it goes away with the process. With `deduplicate` copies are not counted.
+    `read` returns the chunks of a file. The rows that came are kept for the second reading, in an
+    unnamed file in `folder` that ends with the process. With `deduplicate` copies are not counted.
     """
 
     files: Sequence[File]
@@ -247,5 +247,5 @@ def take(
 
 
 def count_distinct(keys: "Sequence[int] | array[int]") -> int:
-    """Count the rows that are good and no copies, by their keys; 0 is that of a row left out."""
+    """Count the distinct keys of rows; the key 0 is that of a row left out."""
     return int(np.count_nonzero(np.unique(np.array(keys))))

@@ -1,4 +1,4 @@
-"""Reads rows that have each text in a column of its own. Standard library only.
+"""Reads rows that have each text in a separate column. Standard library only.
 
 The forms are prompt and completion, and plain text.
 """

@@ -1,7 +1,7 @@
 """Reads conversations in which the assistant calls tools. Standard library only.
 
 Turns stay pairs of a role and a text. `tools` is the JSON list of the tools, before all other
-turns. `calls` is the JSON list of an assistant's calls, after what it says besides.
+turns. `calls` is the JSON list of an assistant's calls, after any text of the same message.
 """
 
 import json
@@ -26,7 +26,7 @@ from .rows import Fault, Row, Turn, Turns, Unlearned
 
 Message = dict[str, Any]
 
-#: ShareGPT's names for a message that is nothing but a call.
+#: ShareGPT's names for a message that is only a tool call.
 CALLERS: Final = ("function_call", "tool_call")
 #: The keys of a function that is not wrapped in a tool.
 _FUNCTION: Final = frozenset({"name", "parameters"})
@@ -112,7 +112,7 @@ def _fit_calls(turns: Turns, offered: Turns) -> Turns:
 def read_calls(message: Mapping[str, Any]) -> Turns | None:
     """Read the calls of a message of OpenAI's or ShareGPT's shape, or None if they are broken.
 
-    What an assistant says beside its calls is a turn before them.
+    An assistant's text beside its calls becomes a turn before them.
     """
     content = content_of(message)
     if message.get("role", message.get("from")) in CALLERS:

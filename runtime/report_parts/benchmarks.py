@@ -13,7 +13,7 @@ def describe_benchmarks(results: Results) -> Parts:
         return []
     parts: Parts = [page.Heading(text="Public benchmarks")]
     if not is_current(record, results.records.get("train")):
-        said = "run/harness/report.json is of an earlier training, or of other tasks or settings:"
+        said = "run/harness/report.json is from an earlier training, other tasks or other settings:"
         return [*parts, page.Paragraph(text=f"{said} `python harness.py` measures them again.")]
     found = results.read("harness/report.json")
     cells = [
@@ -23,6 +23,6 @@ def describe_benchmarks(results: Results) -> Parts:
     ]
     parts += page.table(("task", "measure", "trained model"), cells, left=2)
     if found["limit"] is not None:
-        said = f"Of each task the first {found['limit']:,} questions were asked."
+        said = f"Only the first {found['limit']:,} questions of each task were asked."
         parts.append(page.Paragraph(text=said))
     return parts

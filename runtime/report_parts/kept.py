@@ -1,4 +1,4 @@
-"""The part of a report about what the model was not trained for."""
+"""The part of a report about the regression checks: abilities that were not trained."""
 
 from ..reports import page
 from ..reports.page import Parts
@@ -6,12 +6,12 @@ from ..reports.results import Numbers
 
 
 def describe_kept(kept: Numbers) -> Parts:
-    """Return what the model lost of what it was not trained for, and what it had been taught."""
+    """Return the results of the checks, and how many of their questions are in training rows."""
     titles = ["file", "measure", "questions", "before training", "trained"]
     titles += ["lost", "95% interval", "at most", "verdict"]
     explained = (
-        "A check fails if even the smaller end of the interval is above what may be lost. Of a text"
-        " the questions are stretches of it, and the loss is the rise of the perplexity."
+        "A check fails if even the lower end of the interval is above the allowed loss. For a text,"
+        " the questions are stretches of it, and the loss is the rise in perplexity."
     )
     parts: Parts = [page.Heading(text="What it was not trained for")]
     parts += page.table(titles, kept["rows"], left=2)

@@ -1,4 +1,4 @@
-"""The part of a report about answers to prompts alone, which have a reward or a divergence."""
+"""The part of a report about answers to prompts alone, which have rewards or divergences."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -34,7 +34,7 @@ def list_files(files: Sequence[Numbers]) -> Parts:
 
 
 def describe_chance(judged: Numbers) -> str:
-    """Return what a comparison of words would reach."""
+    """Return what BM25, a comparison of words, reaches."""
     name = next(iter(judged["judged"]))
     return (
         f"BM25, which compares words, has {metrics.title(name)}"

@@ -11,8 +11,8 @@ from .results import Numbers, Results, load_part
 UNJUDGED = "No rows were held out: nothing says whether training made the model better."
 DECADE = 10  # a loss that spans more than this factor is drawn on a logarithmic axis
 INTERVALS = (
-    "Intervals of shares are Wilson's, all others bootstrapped over the rows; those of a change are"
-    " paired. A verdict needs an interval of the change without zero, and at least"
+    "Intervals of shares are Wilson's; all others are bootstrapped over the rows, paired for a"
+    " change. A verdict needs an interval of the change that excludes zero, and at least"
     f" {metrics.LEAST_ROWS} rows that differ."
 )
 

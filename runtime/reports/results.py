@@ -74,12 +74,12 @@ def read_results(run: Run) -> Results:
 
 
 def load_part(name: str) -> Any:
-    """Return a module of `report_parts`, which only bundles carry whose results it describes."""
+    """Return a module of `report_parts`; a bundle carries only those for its own results."""
     return import_module(f"..report_parts.{name}", __package__)
 
 
 def is_current(record: stages.Record, train: stages.Record | None) -> bool:
-    """Return whether a stage's scripts, inputs and outputs are as it recorded, and the training."""
+    """Return whether a stage's scripts, inputs, outputs and training are as it recorded."""
     is_older = train and not set(train.read["trainings"]) <= set(record.read["trainings"])
     changed = stages.find_changed(record, "sources") or stages.find_changed(record, "inputs")
     changed = changed or stages.find_changed_output(record, record.bundle, bundle=record.bundle)

@@ -1,6 +1,6 @@
 """The tools that the model may call: functions of the user's file.
 
-`tool_loop` has what calls them.
+`tool_loop` calls them.
 """
 
 import signal
@@ -47,7 +47,7 @@ def find_fault(tokenizer: Any) -> str | None:
     )
 
     if not supports_tool_calling(tokenizer):
-        return "the chat template does not write calls of tools, or not their results"
+        return "the chat template does not render tool calls, or not their results"
     try:
         add_response_schema(tokenizer)
         if not is_chat_template_prefix_preserving(tokenizer):
@@ -75,7 +75,7 @@ def _return_text(function: Callable[..., Any], seconds: float | None) -> Tool:
 def _end_after(seconds: float) -> Iterator[None]:
     """Raise _TooLong in this block after some seconds: in the main thread, which calls tools.
 
-    A timer that runs already is set again afterwards, with the time that it has left.
+    A timer that is already running is set again afterwards, with its remaining time.
     """
 
     def end(*_: object) -> None:

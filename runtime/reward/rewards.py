@@ -14,7 +14,7 @@ Reward = Callable[..., list[float]]
 
 
 def exact(completions: Sequence[str], answer: Sequence[str], **_: Any) -> list[float]:
-    """Reward the row's own answer, white space and case aside."""
+    """Reward answers that equal the row's answer, ignoring white space and case."""
     return exact_match.grade(completions, answer)
 
 

@@ -1,4 +1,4 @@
-"""The reward for answers that are JSON of a schema, with nothing around it."""
+"""The reward for answers that are nothing but JSON that fits a schema."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Answers in which the model calls tools: in evaluation as in training, and what rewards get.
+"""Generates answers with tool calls for evaluation, as in training, and prepares rewards for them.
 
 A call is executed, its result is appended to the answer, and the model continues. In training TRL
 does this (`_tool_call_loop` of grpo_trainer.py).
@@ -95,7 +95,7 @@ def exchange(
 
 
 def make_writer(tools: Sequence[Tool], rounds: int) -> Write:
-    """Return what writes answers as `answers.write` does, and calls tools."""
+    """Return a function that writes answers as `answers.write` does, and calls tools."""
 
     def write(model: Any, tokenizer: Any, rows: Rows, answer_tokens: int) -> list[str]:
         found = converse(model, tokenizer, rows, answer_tokens, tools=tools, rounds=rounds)
@@ -105,7 +105,7 @@ def make_writer(tools: Sequence[Tool], rounds: int) -> Write:
 
 
 def read_texts(chats: Sequence[Sequence[Message]]) -> list[str]:
-    """Return the text of the last message of each answer; none where it is a tool's."""
+    """Return the text of the last message of each answer; empty if a tool wrote it."""
     lasts = [chat[-1] for chat in chats]
     return [
         split(str(last["content"]))[1].strip() if last["role"] == "assistant" else ""
@@ -114,7 +114,7 @@ def read_texts(chats: Sequence[Sequence[Message]]) -> list[str]:
 
 
 def offer(module: Any, rewards: Sequence[Reward], seconds: float) -> dict[str, Any]:
-    """Return what TRL's trainer gets of the tools of a module, and of rewards beside them."""
+    """Return the arguments of TRL's trainer for the tools of a module, and for the rewards."""
     return {"tools": read_tools(module, seconds), "reward_funcs": give_texts(rewards)}
 
 

@@ -43,7 +43,7 @@ def draw_lines(records: Records, seed: int) -> Iterator[bytes]:
 
 
 def read_texts(line: bytes, *, labelled: bool) -> list[str]:
-    """Return the texts of a record; the answer is not one if it is a label."""
+    """Return the texts of a record, without its answer if that is a label."""
     row = json.loads(line.partition(b"\n")[0])
     if "messages" in row:
         return [text for turn in row["messages"] for text in _list_texts(turn["content"])]

@@ -43,8 +43,8 @@ def match_tokenizer(
         written += list(map(str.strip, said)) != list(map(str.strip, whole))
     if written:
         run.stop(
-            f"the tokenizer, which transformers loads as {loaded}, writes {written:,} of {rows:,}"
-            " rows otherwise than its tokenizer.json: use the one that the model was published with"
+            f"the tokenizer, which transformers loads as {loaded}, decodes {written:,} of {rows:,}"
+            " rows differently from its tokenizer.json: use the tokenizer that the model came with"
         )
     if read:
         run.say(

@@ -1,4 +1,4 @@
-"""Labels of conversations of which more is learned than the last answer, or less than all of it."""
+"""Labels of conversations in which more than the last answer is learned, or less than all of it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,10 +12,10 @@ BATCH_ROWS = 16  # beginnings of conversations in a call of the tokenizer
 
 
 def learn_everything(given: Rendered) -> list[Tokens]:
-    """Return the labels of conversations of which every token is learned.
+    """Return the labels of conversations in which every token is learned.
 
-    Answers that rows exclude are not, even where the template writes them otherwise once turns
-    follow them.
+    Answers that rows exclude are not learned, even if the template writes them differently once
+    turns follow them.
     """
     labels = [list(ids) for ids in given.rows]
     chats, rows = given.chats, given.rows
@@ -34,7 +34,7 @@ def learn_everything(given: Rendered) -> list[Tokens]:
 
 
 def learn_every_answer(given: Rendered) -> list[Tokens]:
-    """Return the labels of conversations of which every answer is learned."""
+    """Return the labels of conversations in which every answer is learned."""
     labels = learn_last_answer(given)
     chats, rows = given.chats, given.rows
     earlier = [(chat, turn) for chat, turn in _list_answers(given) if turn + 1 < len(chats[chat])]
@@ -49,7 +49,7 @@ def learn_every_answer(given: Rendered) -> list[Tokens]:
 def mask_reasoning(given: Rendered, *, learn: Learn) -> list[Tokens]:
     """Return the labels that `learn` returns, without what comes before the text of an answer.
 
-    Another answer in its place shows where the text begins: the tokens before it are the same.
+    Rendering another answer shows where the text begins: the tokens before it are the same.
     """
     labels = learn(given)
     chats, rows = given.chats, given.rows

@@ -1,4 +1,4 @@
-"""Turns texts and their labels into tokens and the numbers of the labels."""
+"""Turns texts and their labels into tokens and label indices."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,14 +21,14 @@ def make_classes(
         name = turns[-1][1]
         if name not in numbers:
             raise DataError(
-                f"{name!r} is none of the {len(labels)} labels of the plan: compile again"
+                f"{name!r} is not one of the {len(labels)} labels of the plan: compile again"
             )
         records.append({"input_ids": ids, "label": numbers[name], "prompt": text, "answer": name})
     return records
 
 
 def text_of(turns: Turns) -> str:
-    """Return the text that is classified: the turns of a prompt, one under the other."""
+    """Return the text to classify: the turns of a prompt, joined by line feeds."""
     return "\n".join([text for _, text in turns[:-1]])
 
 

@@ -1,4 +1,4 @@
-"""Which tokens of a conversation are an answer before its last one. Standard library only.
+"""Finds the tokens of a conversation's answers before the last one. Standard library only.
 
 The compiler shows masks with the same function.
 """
@@ -23,7 +23,7 @@ def find_learned(
 
 
 def find_varied(ids: Sequence[int], varied: Sequence[int]) -> tuple[int, int]:
-    """Return where a conversation's tokens differ from those with another answer in a place."""
+    """Return where a conversation's tokens change if one of its answers is another one."""
     begin = count_shared(ids, varied)
     after = count_shared(ids[:begin:-1], varied[:begin:-1])
     return begin, len(ids) - after

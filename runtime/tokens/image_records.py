@@ -42,7 +42,7 @@ def read_images(
     """Return the turns of a row and, as the first one, its images, which are below `folder`.
 
     References are relative to `root`, a folder above, or else to `folder` itself.
-    Those that are bytes of the row are kept in `store`; so are those behind addresses, if
+    Those that are bytes of the row are kept in `store`; so are downloads, if
     `download` allows that. `read` returns the turns without images; the other arguments are
     columns. No text may contain a placeholder of `rule`.
     """

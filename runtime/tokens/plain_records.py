@@ -48,5 +48,5 @@ def encode_answers(texts: Sequence[str], encoder: Encoder) -> list[Tokens]:
 
 
 def join_prompt(texts: Sequence[str]) -> str:
-    """Return the prompt of a model without a chat template: every text on lines of its own."""
+    """Return the prompt of a model without a chat template: each text followed by a line feed."""
     return "\n".join([*texts, ""])

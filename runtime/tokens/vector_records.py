@@ -52,5 +52,5 @@ def list_columns(row: dict[str, Any]) -> list[str]:
 
 
 def is_mined(column: str) -> bool:
-    """Tell whether a column has hard negatives."""
+    """Return whether a column has hard negatives."""
     return column.startswith(MINED)

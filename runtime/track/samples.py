@@ -32,7 +32,7 @@ def _send_to_mlflow(step: int, samples: Samples) -> None:
 
 
 def _send_to_tensorboard(step: int, samples: Samples) -> None:
-    """Add the answers as a text, in an event file of its own.
+    """Add the answers as a text, in a separate event file.
 
     Names of event files have the time in seconds: without the step, a second file of the same
     second would replace the first.

@@ -27,7 +27,7 @@ class BestCheckpoint(TrainerCallback):
 
     def __init__(self, session: TrainingSession, *, stopping: Any = None) -> None:
         self.session, self.run, self.stopping = session, session.run, stopping
-        self.is_over = False  # training; the kept weights are evaluated afterwards
+        self.is_over = False  # whether training has ended; the kept weights are evaluated then
 
     # -------------------------------------------------------------------------
     # Choose

@@ -13,7 +13,7 @@ class BestByMetric(BestCheckpoint):
     """Chooses the best checkpoint by a metric of generated answers, or of predicted labels.
 
     `measure` gets model and tokenizer and returns the metric of answers; without it, the Trainer
-    measures the metric. `rows` are as many as are counted, each with at most `tokens` tokens.
+    measures the metric. `rows` is the number of rows, each with at most `tokens` tokens.
     """
 
     def __init__(

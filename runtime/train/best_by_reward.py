@@ -34,7 +34,7 @@ class BestByReward(BestCheckpoint):
     ) -> tuple[float, float]:
         """Return the errors of means of rewards, which depend on their spread and number.
 
-        The best of several means was lucky, so the bound holds for all of them together.
+        The best of several means is biased upwards, so the bound covers all of them together.
         """
         rows, count = len(trainer.eval_dataset), len(evaluations)
         errors = NormalDist().inv_cdf(1 - BAD_LUCK / (2 * count))

@@ -6,7 +6,7 @@ from .best import describe_metric, name_metric
 
 
 class EarlyStopping:
-    """Stops after `patience` evaluations; it depends only on the Trainer's state, as the choice."""
+    """Stops after `patience` evaluations without gain; depends only on the Trainer's state."""
 
     def __init__(self, patience: int) -> None:
         self.patience = patience

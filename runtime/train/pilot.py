@@ -247,7 +247,7 @@ def write_table(pilot: Mapping[str, Any]) -> list[str]:
         ratio = f"   x {measured[name] / planned[name]:.2f}" if planned[name] else ""
         lines.append(f"  {label:<16}{before:>14}{show(measured[name]):>14}{ratio}")
         if name == "memory_bytes":
-            lines.append(f"  {'of it a margin':<16}{show(planned['margin_bytes']):>14}")
+            lines.append(f"  {'incl. a margin':<16}{show(planned['margin_bytes']):>14}")
     longest, seconds = pilot["longest_tokens"], measured["longest_step_seconds"]
     return [*lines, f"  a step with the longest rows, of {longest:,} tokens: {seconds:.3f} s"]
 

@@ -1,4 +1,4 @@
-"""Which rows form a step, where rows of about the same length are together."""
+"""Orders rows so that those of about the same length are in the same step."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

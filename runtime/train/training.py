@@ -69,7 +69,7 @@ class TrainingSession(TrainerCallback):
     `identity` is that of the stage, None for a pilot. `ladder` lists [rows per pass, passes per
     step], the same batch in less and less memory. `row` selects a line, by default the one that
     memory has allowed so far. `keep` is the number of checkpoints, `planned_bytes` the planned
-    peak. `tracker` is one of `tracking`. A `pilot` takes a few steps in a folder of its own, and
+    peak. `tracker` is one of `tracking`. A `pilot` takes a few steps in a separate folder, and
     ends the process with exit code 0. `place` is the folder, relative to the bundle's.
     """
 
@@ -122,7 +122,7 @@ class TrainingSession(TrainerCallback):
             names = (self.run.folder / f"train-{number}" for number in itertools.count(1))
             aside = next(path for path in names if not path.exists())
             self.folder.rename(aside)
-            self.run.say(f"train: its inputs have changed; the training before is in {aside.name}")
+            self.run.say(f"train: its inputs have changed; the earlier training is in {aside.name}")
         write_json(note, mark)
         write_json(self.folder / "batch.json", {**self._read_batch(), "row": self.row})
         (self.folder / "exit_code.json").unlink(missing_ok=True)
@@ -286,7 +286,7 @@ class TrainingSession(TrainerCallback):
         passes, self._passes = self._passes, []
         losses = torch.stack([loss for _, loss in passes])
         finite, self._loss = losses.isfinite().tolist(), losses.sum()
-        is_told, is_diverged = self.agree(self.is_told(), not all(finite))
+        stops, is_diverged = self.agree(self.should_stop(), not all(finite))
         if not all(finite):
             wrong = finite.index(False)
             inputs, loss = passes[wrong]
@@ -295,7 +295,7 @@ class TrainingSession(TrainerCallback):
         if is_diverged:  # on another process, which reports it
             time.sleep(LOG_SECONDS)
             os._exit(DIVERGED)
-        if is_told:
+        if stops:
             self.stop_signal.set()
             control.should_save, control.should_training_stop = self.pilot is None, True
 
@@ -333,7 +333,7 @@ class TrainingSession(TrainerCallback):
         """Return the numbers of every process; here there is one."""
         return [numbers]
 
-    def is_told(self) -> bool:
+    def should_stop(self) -> bool:
         """Return whether to stop: by a signal, by run.sh, or because the launcher is gone."""
         is_stopped = self.stop_signal.is_set() or (self.run.folder / "stop").exists()
         return is_stopped or os.getppid() != self._launcher

@@ -1,4 +1,4 @@
-"""vLLM inside the training processes, for a model of the Hub: it reads the commit of the plan.
+"""Makes vLLM inside the training processes read a Hub model at the commit of the plan.
 
 TRL 1.16 gives vLLM the name of the model and no revision, so vLLM would read the newest commit. Its
 weights are replaced by the trained ones before each answer; its config and its tokenizer are not.

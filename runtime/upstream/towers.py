@@ -15,7 +15,7 @@ TYPE_ENDING = "type_ids"
 
 
 def pass_gradients_to_text(model: Any) -> None:
-    """Make recomputing ask the language model's embedding alone for a gradient.
+    """Make activation recomputation require gradients only from the language model's embedding.
 
     `PreTrainedModel.enable_input_require_grads` asks every part of a model that has an embedding.
     A frozen tower would keep its activations, and have a backward pass that changes nothing.

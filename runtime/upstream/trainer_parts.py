@@ -40,7 +40,7 @@ def set_epoch(loader: Any, epoch: int, seed: int) -> None:
 def set_sampler(trainer: Any, sampler: Any) -> None:
     """Make the Trainer take its rows in the order of a sampler.
 
-    `Trainer._get_train_sampler` is the only place for it: a DataLoader of one's own is not skipped
+    `Trainer._get_train_sampler` is the only place for it: a custom DataLoader is not skipped
     forward when a run is resumed in the middle of an epoch.
     """
     trainer._get_train_sampler = lambda *_: sampler  # noqa: SLF001

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import IO, Final
 
-_TAIL: Final = 4096  # some programs write zeros or a few bytes behind the end of a file
+_TAIL: Final = 4096  # some programs write zeros or a few bytes after the end of a file
 _JPEG_END: Final = b"\xff\xd9"  # no two bytes of compressed pixels are these
 _GIF_END: Final = b";"
 _PNG_HEAD: Final = 8

@@ -1,7 +1,7 @@
-"""Keeps images that are no files of their own: bytes of a data file, and what addresses return.
+"""Stores images that are not files: bytes in a data file, and downloads.
 
-They are kept as they came, in a file named after a hash: a training opens one image at a time, for
-which a whole group of rows of a parquet file would have to be read.
+Each is stored unchanged in a file named after a hash. Training opens one image at a time;
+from a parquet file it would have to read a whole group of rows.
 """
 
 import json
@@ -26,7 +26,7 @@ _AGENT: Final = {"User-Agent": "Mozilla/5.0 (compatible; fine-tuning data)"}
 
 
 def keep_bytes(data: bytes, *, store: Path) -> StoredImage:
-    """Keep an image; return its reference, or its fault in place of one."""
+    """Keep an image; return its reference, or its fault instead."""
     reference = refer(data)
     if "stored" in reference:
         _write(store / reference["stored"], lambda: data)
@@ -36,7 +36,7 @@ def keep_bytes(data: bytes, *, store: Path) -> StoredImage:
 def keep_download(reference: Reference, *, store: Path) -> Reference | Fault:
     """Keep the image at an address; return its reference, or what is wrong.
 
-    An address is asked once; one whose answer is no image is asked again by the next run.
+    An image is downloaded once; if the download is not an image, the next run tries again.
     """
     url = reference["url"]
     name = sha256(url.encode()).hexdigest()
@@ -66,7 +66,7 @@ def find_root(paths: Iterable[Path]) -> Path:
 
 
 def note_folder(data: Path, folder: Path, rows: Iterable[Path] = ()) -> Path:
-    """Write where images that are files are, relative to run/data, and which; return the file.
+    """Write the folder, relative to run/data, and the names of the image files; return the note.
 
     `rows` are the files of the splits, whose rows have the references.
     """

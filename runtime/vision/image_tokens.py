@@ -248,7 +248,7 @@ def place_images(
 ) -> tuple[str, list[int]] | None:
     """Return a rendered text with each image token written once, and how often each is repeated.
 
-    `sizes` are the (width, height) of its images. None if the text has not a placeholder for each:
+    `sizes` are the (width, height) of its images. None if the number of placeholders differs:
     then a text of the data contains one. Tokenise the text and give its ids to `repeat_tokens`.
     """
     before, *after = text.split(placeholder(rule))

@@ -41,7 +41,7 @@ Keep = Callable[[bytes], StoredImage]
 
 
 def looker(folder: Path, *, allow_download: bool, keep: Keep | None = None) -> Look:
-    """Return what adds the size to a reference whose file is in `folder` or below it.
+    """Return a function that adds the size to a reference whose file is in `folder` or below it.
 
     `keep` gets the bytes of an image that is written into the data, by default `refer`.
     """

@@ -1,6 +1,6 @@
 """Finds how large the inputs of each matrix get on training rows, and rounds inputs in a model.
 
-Types that round activations with a fixed scale (FP8, NVFP4) take it from here.
+Types that round activations with a fixed scale (FP8, NVFP4) use these maxima.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Writes the folders for vLLM and SGLang, and verifies each by loading it as transformers does.
 
-A folder that is beyond a bound ends as *.failed, and the stage with an error. A measured bound is
+A folder that exceeds a bound is renamed to *.failed, and the stage fails. A measured bound is
 what rounding should cost this model, times a margin (see noise_response.py).
 """
 
@@ -58,7 +58,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """What training rows say of the matrices, and the matrices that keep 16 bits.
+    """What training rows show about the matrices, and the matrices that keep 16 bits.
 
     `input_divergences` are by type: what rounded inputs alone cost the trained model, in nats per
     token, with the scales of the training rows. A type with 16-bit inputs has none.

@@ -1,4 +1,4 @@
-"""How a value of a spec is shown in a message: short, on one line, in backticks."""
+"""Quotes a value of a spec in a message: short, on one line, in backticks."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What is wrong inside a section that a fix moves to its place: reported, and fixed with it."""
+"""Reports what is wrong inside a section that a fix moves to its place, and fixes it too."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Objects in the place of a value: `"bf16": {"enabled": true}`, `"batch": {"size": 32}`.
+"""Objects given instead of a value: `"bf16": {"enabled": true}`, `"batch": {"size": 32}`.
 
 Each way to write such an object without its braces is tried, and the fix is the first that leaves
 nothing wrong.

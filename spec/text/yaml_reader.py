@@ -25,7 +25,7 @@ from ftc.spec.findings.quote import shown
 from ftc.spec.message import Message
 from ftc.spec.text.document import Lines, Place
 from ftc.spec.text.problems import LONGEST_NUMBER, Problems, Reading, StopReading
-from ftc.spec.text.yaml_mending import mend
+from ftc.spec.text.yaml_repairs import repair
 
 # The core schema of YAML 1.2, section 10.3.2: `no` is text and `2e-4` a number.
 _NULL = re.compile(r"null|Null|NULL|~|")
@@ -36,8 +36,8 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_MOST_MENDED = 20
-_LONGEST_MENDED = 20_000  # characters: a spec is a page of text
+_MOST_REPAIRS = 20
+_LONGEST_REPAIRED = 20_000  # characters: a spec is a page of text
 _MERGE = "<<"  # of YAML 1.1
 # as PyYAML says it
 _MISSING = "could not find expected "
@@ -45,50 +45,50 @@ _IN_QUOTES = "while scanning a quoted scalar"
 _NO_COMMA = "expected ',' or '}', but got '<scalar>'"
 _NO_KEY = "mapping values are not allowed"
 _IN_KEY = "while scanning a simple key"
-# a key without the space behind its colon
+# a key without the space after its colon
 _TIGHT = re.compile(r"([\w.-]{1,60}):(?=[^\s:])")
 
 
 def read_yaml(text: str) -> Reading:
     """Read one YAML document; stops at a mistake after which the rest cannot be understood.
 
-    Mistakes that can be mended are not the end: the first has a fix for all of them.
+    Mistakes that can be repaired are not the end: the first has a fix for all of them.
     """
-    return _read_mended(text)[0]
+    return _read_repaired(text)[0]
 
 
-def mend_yaml(text: str) -> str:
-    """Return the text without the mistakes that can be mended."""
-    return _read_mended(text)[1]
+def repair_yaml(text: str) -> str:
+    """Return the text without the mistakes that can be repaired."""
+    return _read_repaired(text)[1]
 
 
-def _read_mended(text: str) -> tuple[Reading, str]:
-    """Return the reading of the mended text, with the mistakes of the written one, and that text.
+def _read_repaired(text: str) -> tuple[Reading, str]:
+    """Return the reading of the repaired text, with the mistakes of the written one, and that text.
 
-    If a mistake remains that stops the reading, nothing counts as mended.
+    If a mistake remains that stops the reading, nothing counts as repaired.
     """
     first = reading = _read(text)
-    mended, safeties = text, list[Safety]()
+    repaired, safeties = text, list[Safety]()
     told = list[Finding]()
-    if len(text) > _LONGEST_MENDED:
+    if len(text) > _LONGEST_REPAIRED:
         return first, text
-    while reading.stopped and len(safeties) < _MOST_MENDED:
-        better = mend(mended, reading.findings[-1])
-        if better is None or better[0] == mended:
+    while reading.stopped and len(safeties) < _MOST_REPAIRS:
+        better = repair(repaired, reading.findings[-1])
+        if better is None or better[0] == repaired:
             return first, text
         told += (each for each in reading.findings if each not in told)
-        mended, safety = better
+        repaired, safety = better
         safeties.append(safety)
-        reading = _read(mended)
+        reading = _read(repaired)
     if reading.stopped or not told:
         return first, text
     rest = (each for each in reading.findings if each not in told)
     if not isinstance(reading.data, dict):
         return first, text
-    if not reading.findings:  # all that is wrong is mended
+    if not reading.findings:  # all that is wrong is repaired
         fix = ({"op": "replace", "path": "", "value": reading.data},)
         told[0] = replace(told[0], fix=fix, fix_safety=max(safeties, default="safe"))
-    return replace(reading, findings=(*told, *rest)), mended
+    return replace(reading, findings=(*told, *rest)), repaired
 
 
 def _read(text: str) -> Reading:

@@ -1,4 +1,4 @@
-"""How a foreign config trains: batch, schedule, precision, GPUs, and where it reports."""
+"""Reads how a foreign config trains: batch, schedule, precision, GPUs and tracking."""
 
 import re
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What a foreign config trains of the model: its adapter, the quantized base, the targets."""
+"""Reads what a foreign config trains of the model: adapter, quantized base and targets."""
 
 import re
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What a foreign config trains the model for: its objective, its loss, and the tokens it learns."""
+"""Reads what a foreign config trains the model for: objective, loss and learned tokens."""
 
 from typing import Final
 

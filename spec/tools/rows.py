@@ -1,4 +1,4 @@
-"""What a foreign config trains on: its data sets, their form and columns, what is held out."""
+"""Reads what a foreign config trains on: data sets, their form and columns, held-out rows."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a field expects, in words."""
+"""Describes in words what a field expects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The address of a repository's page on the Hub, which people copy in place of its id."""
+"""The address of a repository's page on the Hub, which people copy instead of its id."""
 
 import re
 from typing import Final, Literal

@@ -62,7 +62,7 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
       "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}},
      ("a teacher in 4 bits",)),
     ({"model": "Qwen/Qwen2.5-7B-Instruct", "method": "lora", "hardware": "RTX 4090",
-      "objective": {"type": "grpo", "vllm": "colocate"}}, ("transformers in the place of vLLM",)),
+      "objective": {"type": "grpo", "vllm": "colocate"}}, ("transformers instead of vLLM",)),
     ({"model": "Qwen/Qwen2.5-7B-Instruct", "method": "full", "hardware": "RTX 4090",
       "objective": "embed", "data": {"max_length": 512}, "export": ["F16"]},
      ("LoRA instead of a full fine-tune",)),
@@ -74,7 +74,7 @@ KINDS = (
     "ZeRO-3", "optimizer states in the host's memory", "weights and optimizer states",
     "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ", "AdamW with states in 8 bits",
     "the reference computed before training", "training the last ", "LoRA on a 16-bit base",
-    "a teacher in 4 bits", "transformers in the place of vLLM",
+    "a teacher in 4 bits", "transformers instead of vLLM",
 )  # fmt: skip
 
 

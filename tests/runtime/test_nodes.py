@@ -31,7 +31,7 @@ def test_a_listening_node_ends_the_wait(
 
 def test_a_signal_ends_the_wait(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
     """The first node may never start; the exit code is that of a job that is resumed."""
-    supervisor.is_told = True
+    supervisor.is_stopping = True
     with pytest.raises(SystemExit) as ended:
         nodes.wait_for_node(supervisor, "127.0.0.1:1", 1)
 

@@ -107,8 +107,8 @@ def test_a_number_in_the_place_of_a_share(part: dict[str, Any], meant: float, sa
         ("training", {"warmup": 2000, "max_steps": 1000}, "divide 2,000 by the number"),
         ("splits", {"test": 500}, "divide 500 by the number of all rows"),
         ("splits", {"test": "20 rows"}, "divide 20 by the number of all rows"),
-        ("splits", {"test": "held_out.csv"}, "not from a file or split of their own"),
-        ("splits", {"test": "validation"}, "not from a file or split of their own"),
+        ("splits", {"test": "held_out.csv"}, "not from a separate file or split"),
+        ("splits", {"test": "validation"}, "not from a separate file or split"),
         ("splits", {"test": "60%"}, "write a number from 0 to 0.5, a share of the rows"),
     ],
 )
@@ -315,9 +315,9 @@ def test_an_output_that_ftc_does_not_write_alone_has_no_fix(part: dict[str, Any]
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ({"export": "vllm"}, "`export.vllm` is a field of its own: it takes a list"),
-        ({"export": ["Q8_0", "vllm"]}, "`export.vllm` is a field of its own"),
-        ({"training": {"schedule": "warmup"}}, "`training.warmup` is a field of its own"),
+        ({"export": "vllm"}, "`export.vllm` is a separate field: it takes a list"),
+        ({"export": ["Q8_0", "vllm"]}, "`export.vllm` is a separate field"),
+        ({"training": {"schedule": "warmup"}}, "`training.warmup` is a separate field"),
         ({"method": "dpo"}, "did you mean `objective.type` with the value `dpo`?"),
         ({"export": "all"}, "write a list of words"),
         ({"objective": "lora"}, "did you mean `method.type` with the value `lora`?"),

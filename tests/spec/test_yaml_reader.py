@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.spec.findings.finding import Position
-from ftc.spec.text.yaml_reader import mend_yaml, read_yaml
+from ftc.spec.text.yaml_reader import read_yaml, repair_yaml
 
 WORDS = ["a", ": ", "- ", "? ", "\n", "  ", "[", "]", "{", "}", "&x ", "*x", "!t ", "|", ">", "'"]
 MARKS = [
@@ -190,7 +190,7 @@ def test_a_mistake_is_where_it_begins(text: str, line: int, message: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "mended", "safety"),
+    ("text", "repaired", "safety"),
     [
         ("a:\n\tb: 1\n\tc:\n\t\td: 2\n", "a:\n  b: 1\n  c:\n    d: 2\n", "safe"),
         ("a:b\nc: 1\nd:2\n", "a: b\nc: 1\nd: 2\n", "safe"),
@@ -202,12 +202,12 @@ def test_a_mistake_is_where_it_begins(text: str, line: int, message: str) -> Non
         ("a: 1\n b: 2\nc: 3\n", "a: 1\nb: 2\nc: 3\n", "unsafe"),
     ],
 )
-def test_a_mistake_of_grammar_is_mended(text: str, mended: str, safety: str) -> None:
+def test_a_mistake_of_grammar_is_mended(text: str, repaired: str, safety: str) -> None:
     """The first finding has the fix. The rest is checked and keeps its layout."""
     reading = read_yaml(text)
-    assert mend_yaml(text) == mended
+    assert repair_yaml(text) == repaired
     assert not reading.stopped
-    assert read_yaml(mended).data == reading.data
+    assert read_yaml(repaired).data == reading.data
     assert reading.findings[0].fix == ({"op": "replace", "path": "", "value": reading.data},)
     assert reading.findings[0].fix_safety == safety
 

@@ -1,4 +1,4 @@
-"""What `--llm` names: a GGUF file, the address of a server, or nothing."""
+"""Reads the value of `--llm`: a GGUF file, the address of a server, or nothing."""
 
 import os
 import re

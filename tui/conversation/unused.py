@@ -1,4 +1,4 @@
-"""Which words of a message had an effect, and which had none."""
+"""Finds the words of a message that had an effect, and those that had none."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -84,7 +84,7 @@ _WANTS: Final = re.compile(
     r"(?P<what>[^.;!?\n]{2,40}?)"
     r"(?=,?\s(?:(?:and|but|i|y|pero|per\u00f2)\s)?(?:I|we|jo|nosaltres|yo|nosotros|a m\u00ed)\b)"
 )
-#: "la llavor d'en Pau \u00e9s la 7": the verb behind a possessor.
+#: "la llavor d'en Pau \u00e9s la 7": the verb after a possessor.
 _OF_PERSON: Final = re.compile(
     r"\b(?:d'en|de na|de la|del|de|d'|of)\s?(?P<name>[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+)\s"
     r"(?:\u00e9s|es|era|son|s\u00f3n|eran|eren|is|was|are|were)(?!\w)"
@@ -98,7 +98,7 @@ _PAST: Final = re.compile(
 )
 _WISH: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['wish'])}")
 _OWN: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['own'])}(?![\w'])")
-#: "the wiki says "rank 128", use 16": a demand behind a pause.
+#: "the wiki says "rank 128", use 16": a demand after a pause.
 _DEMAND: Final = re.compile(
     r"[,;:]\s*(?:(?:so|then|just|please|doncs|pues|asi que|aixi que)\s+)*"
     r"(?!(?:with|amb|con|only|just|nomes|solo|mejor|do|that|que)\b)"

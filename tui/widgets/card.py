@@ -32,7 +32,7 @@ def _table(rows: tuple[Row, ...], voice: Voice) -> Table:
 
 
 def _cells(row: Row, voice: Voice) -> tuple[Text, Text]:
-    """Return the topic of a row, and its result with the words behind it."""
+    """Return the topic of a row, and its result with the words that led to it."""
     words = voice.say("card.words", words=row.words)
     if row.kind != "set":
         told = voice.say(f"card.{row.kind}", what=row.what, words=words)

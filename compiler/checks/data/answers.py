@@ -24,10 +24,10 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
     """What it is: Training leaves out a column that the answers of its rows depend on.
 
     Why it matters: An answer from a passage cannot be learned without the passage: the model learns
-    to make facts up. The words of the answers are in this column and not in that of another row, or
-    its name says so, as that of a column of system messages does. Without a column of verdicts,
+    to make facts up. Such a column has words of the answer that the same column of another row does
+    not have, or a name such as that of a column of system messages. Without a column of verdicts,
     answers that were judged bad are learned too.
-    Where two columns are called as answers or prompts are, only one is read.
+    If two columns have names that are usual for answers or prompts, only one is read.
 
     Example: {"data": {"source": "passages-questions-answers.jsonl",
      "columns": {"prompt": "question", "completion": "answer"}}}
@@ -110,8 +110,8 @@ def answers_that_refuse(case: Case) -> Iterator[Problem]:
 def answers_cut_off(case: Case) -> Iterator[Problem]:
     """What it is: Most answers stop in the middle of a sentence, all at the same length.
 
-    Why it matters: The model learns to stop there too. A program that shortens texts for a table or
-    a display cut them, or a column of a database was too narrow.
+    Why it matters: The model learns to stop there too. The usual causes are a program that shortens
+    texts for a table or a display, and a database column that is too narrow.
 
     Example: {"data": "export-with-120-characters-per-cell.csv"}
 
@@ -159,7 +159,7 @@ def prompt_and_answer_swapped(case: Case) -> Iterator[Problem]:
 
 
 def read_before(data: DataFacts, column: str) -> tuple[dict[str, object], ...]:
-    """Return the fix that puts a column behind the question, where that has a column alone."""
+    """Return the fix that puts a column after the question, if that is a column by itself."""
     if data.form != "prompt_completion" or data.prompt is None or data.images is not None:
         return ()
     columns = {"instruction": data.prompt, "input": column, "output": data.completion}

@@ -64,8 +64,8 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
     Why it matters: The tokenizer reads such text as a control token: a literal `</s>` ends the
     answer. A marker of another model is cut into pieces that mean nothing to this one. Prompts that
     end with `Assistant:` open the answer a second time. From a text with a whole exchange, `Human:`
-    and `Assistant:` included, a model learns the questions too, and another format than its chat
-    template. One row in a hundred is enough for a token, and half of the rows for such words.
+    and `Assistant:` included, a model learns the questions too, in a format that is not that of its
+    chat template. One row in a hundred is enough for a token, and half of the rows for such words.
 
     Example: {"model": "mistralai/Mistral-7B-Instruct-v0.3", "data": "answers-that-end-in-eos.csv"}
 
@@ -225,9 +225,9 @@ def results_of_unknown_calls(case: Case) -> Iterator[Problem]:
 def answer_inside_prompt(case: Case) -> Iterator[Problem]:
     """What it is: Nearly every prompt holds its own answer.
 
-    Why it matters: It holds its label and no other one, or the answer stands behind the same words
-    in each row. The model learns to copy. Results on the test split are close to perfect, and
-    are poor on prompts without the answer, which are the ones that it is used for.
+    Why it matters: A prompt holds its own label and no other one, or its answer after the words
+    that are the same in each row. The model learns to copy. Results on the test split are close to
+    perfect, and are poor on prompts without the answer, which are the ones that it is used for.
 
     Example: {"data": {"source": "tickets.csv",
      "columns": {"prompt": "text_with_team", "completion": "team"}}}

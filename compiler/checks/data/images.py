@@ -413,7 +413,7 @@ def videos(case: Case) -> Iterator[Problem]:
 
 @rule("FTC299", "frozen-projector", "warning", reads=("data",))
 def frozen_projector(case: Case) -> Iterator[Problem]:
-    """What it is: The vision tower is trained, and the projector behind it is frozen.
+    """What it is: The vision tower is trained, and the projector after it is frozen.
 
     Why it matters: The projector was made for the features that the tower has now. It cannot follow
     as they change.

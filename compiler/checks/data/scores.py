@@ -106,7 +106,7 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
 def amounts_as_labels(case: Case) -> Iterator[Problem]:
     """What it is: The labels of a classifier are amounts: numbers, some of them with decimals.
 
-    Why it matters: A classifier learns each number as a class of its own. It does not know that
+    Why it matters: A classifier learns each number as a separate class. It does not know that
     3.6 is near 3.7, counts both as equally wrong, and never gives a number between two labels.
 
     Example: {"objective": "classification", "data": "essays-with-grades-from-0.0-to-5.0.csv"}
@@ -126,7 +126,7 @@ def several_labels_in_one(case: Case) -> Iterator[Problem]:
     """What it is: Labels are lists of other labels, such as `billing|urgent`.
 
     Why it matters: A classifier gives each row one of its labels. It learns each combination as a
-    class of its own, knows nothing of what two of them share, and never gives a new combination.
+    separate class, knows nothing of what two of them share, and never gives a new combination.
 
     Example: {"objective": "classification", "data": "tickets-with-several-tags.csv"}
 

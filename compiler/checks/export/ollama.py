@@ -12,7 +12,7 @@ from ftc.compiler.knowledge.text.ollama_templates import is_sayable
 
 @rule("FTC670", "template-unknown-to-ollama", "info", reads=("tokenizer", "data"))
 def template_unknown_to_ollama(case: Case) -> Iterator[Problem]:
-    """What it is: The chat template is none of those that ftc can write for Ollama.
+    """What it is: The chat template is not one of those that ftc can write for Ollama.
 
     Why it matters: The `Modelfile` then has no TEMPLATE, and Ollama uses the chat template in the
     GGUF, or guesses. `ask.py` renders that template through llama-cpp-python exactly as training

@@ -90,7 +90,7 @@ def skypilot_on_several_nodes(case: Case) -> Iterator[Problem]:
     """What it is: The run is for SkyPilot and has several nodes.
 
     Why it matters: Nodes need a shared folder for the data and the checkpoints. SkyPilot's machines
-    share none that locks and renames files as a disk does.
+    share no folder in which files can be locked and renamed as on a disk.
 
     Example: {"hardware": {"gpu": "H100", "count": 8, "nodes": 2}, "launch": "skypilot"}
 

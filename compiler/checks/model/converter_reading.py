@@ -1,4 +1,4 @@
-"""How the converter will read the tokenizer of a spec that exports to GGUF."""
+"""Finds how the converter will read the tokenizer of a spec that exports to GGUF."""
 
 from dataclasses import dataclass
 

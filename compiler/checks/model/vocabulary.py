@@ -43,7 +43,7 @@ def tokens_beyond_embedding(case: Case) -> Iterator[Problem]:
     """
     found, rows = case.tokenizer.conversion, case.model.embedding_rows
     reading = find_reading(case)
-    unpadded = reading is not None and reading.path == "equal"  # FTC644 tells of it
+    unpadded = reading is not None and reading.path == "equal"  # FTC644 reports it
     told = _has_marker_beyond(case) or _is_refused(case) or unpadded
     if found is not None and found.highest_id >= rows and not told:
         yield problem("/model/id", token=found.highest_token, id=found.highest_id, rows=rows)

@@ -41,7 +41,7 @@ def teacher_smaller_than_student(case: Case) -> Iterator[Problem]:
 
 @rule("FTC139", "unloadable-teacher", "error", reads=("teacher",))
 def unloadable_teacher(case: Case) -> Iterator[Problem]:
-    """What it is: The teacher's weights are quantized or pickles, or it needs code of its own.
+    """What it is: The teacher's weights are quantized or pickles, or it needs custom code.
 
     Why it matters: The scripts load 16-bit safetensors with the classes of transformers, and
     quantize them in memory where `objective.teacher.quantization` asks for it. Other formats need

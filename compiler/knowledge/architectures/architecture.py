@@ -68,7 +68,7 @@ def read_quantization(config: Mapping[str, object]) -> str | None:
 
 
 def names_no_method(config: Mapping[str, object]) -> bool:
-    """Tell whether a config has a `quantization_config` that says of no quantization at all.
+    """Return whether a config has a `quantization_config` that names no quantization method.
 
     Some programs write an empty one, or one whose switches are off. transformers refuses it.
     """

@@ -8,22 +8,22 @@ __all__ = ["has_causal_class", "has_renamed_tensors", "reads_ahead", "reads_toke
 
 
 def has_causal_class(model_type: str) -> bool:
-    """Tell whether `AutoModelForCausalLM` has a class for a config of this type."""
+    """Return whether `AutoModelForCausalLM` has a class for a config of this type."""
     return model_type in _types("types")
 
 
 def reads_tokens(model_type: object) -> bool:
-    """Tell whether a type's class reads tokens; a draft model reads another model's states."""
+    """Return whether a type's class reads tokens; a draft model reads another model's states."""
     return model_type not in _types("tokenless")
 
 
 def reads_ahead(model_type: object) -> bool:
-    """Tell whether a type's class also predicts a token from later tokens."""
+    """Return whether a type's class also predicts a token from later tokens."""
     return model_type in _types("ahead")
 
 
 def has_renamed_tensors(model_type: str) -> bool:
-    """Tell whether transformers renames the weights of this type when it reads them."""
+    """Return whether transformers renames the weights of this type when it reads them."""
     return model_type in _types("renamed")
 
 

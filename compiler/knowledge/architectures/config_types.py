@@ -59,12 +59,12 @@ class Section:
 
 
 def is_known_type(model_type: object) -> bool:
-    """Tell whether the pinned transformers has a configuration of this type."""
+    """Return whether the pinned transformers has a configuration of this type."""
     return model_type in _types()
 
 
 def pads_embedding(model_type: str) -> bool:
-    """Tell whether the embedding of a class must have a row for `pad_token_id`."""
+    """Return whether the embedding of a class must have a row for `pad_token_id`."""
     return model_type in read_table(__name__, "padded_types.json")["types"]
 
 
@@ -74,7 +74,7 @@ def list_activation_keys(model_type: str) -> tuple[str, ...]:
 
 
 def knows_activation(name: str) -> bool:
-    """Tell whether transformers has an activation function of this name."""
+    """Return whether transformers has an activation function of this name."""
     return name in read_table(__name__, "activation_types.json")["functions"]
 
 

@@ -292,7 +292,7 @@ def _joint_key_heads(
 
 
 def _is_embedding(entry: Entry, name: str, sides: Sequence[int]) -> bool:
-    """Tell whether a tensor outside the layers is a table of tokens or positions."""
+    """Return whether a tensor outside the layers is a table of tokens or positions."""
     is_table = len(sides) == _MATRIX_SIDES and any(word in name for word in _EMBEDDINGS)
     return name == entry["embedding"] or (is_table and name != entry["head"])
 
@@ -371,7 +371,7 @@ def _is_fused(name: str, sides: Sequence[int]) -> bool:
 
 
 def is_end_to_end(name: str) -> bool:
-    """Tell whether a matrix is the concatenation of all experts (`DbrxExpertGLU`).
+    """Return whether a matrix is the concatenation of all experts (`DbrxExpertGLU`).
 
     It is a bare parameter, since the weight of a linear module has "weight" in its name.
     """

@@ -146,7 +146,7 @@ class EntryConfig:
         return int((width * times + multiple - 1) // multiple) * multiple
 
     def _rounded(self, keys: Mapping[str, str]) -> int | None:
-        """Return a width of which two thirds are rounded up to a multiple (`Lfm2MLP`)."""
+        """Return two thirds of a width, rounded up to a multiple (`Lfm2MLP`)."""
         width, multiple = self.value(keys["of"]), self.value(keys["multiple"])
         times = self.value(keys["times"])
         if not self.value(keys["where"]) or type(width) is not int:
@@ -162,7 +162,7 @@ class EntryConfig:
         return next((v for v in values if type(v) is int and v > 0), None)
 
     def holds(self, conditions: str, mixer: str, mlp: str) -> bool:
-        """Tell whether a tensor's conditions hold in a layer of this kind."""
+        """Return whether a tensor's conditions hold in a layer of this kind."""
         for condition in conditions.split():
             word, _, kind = condition.partition("=")
             if word.endswith("!"):

@@ -111,7 +111,7 @@ def reads_both_ways(config: Mapping[str, object]) -> bool:
 
 
 def _lacks_decoder(config: Mapping[str, object]) -> bool:
-    """Tell whether a config names the causal class of an encoder without being a decoder."""
+    """Return whether a config names the causal class of an encoder without being a decoder."""
     names = config.get("architectures")
     first = names[0] if isinstance(names, list) and names else None
     entry = derived_table().get(first) if isinstance(first, str) else None

@@ -1,4 +1,4 @@
-"""How many numbers a layer caches per token during generation: its keys and values."""
+"""Counts the numbers that a layer caches per token during generation: its keys and values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -31,7 +31,7 @@ def rope_type(model_type: str, said: Mapping[str, Any]) -> object:
 
 
 def reads_rope(model_type: str) -> bool:
-    """Tell whether a class reads and validates the parameters only with the common code."""
+    """Return whether a class reads and validates the parameters only with the common code."""
     return model_type in _table()["models"]
 
 

@@ -153,5 +153,5 @@ class Shape:
         return sum(kind.count for kind in self.kinds if kind.mlp == "sparse")
 
     def has_linear(self, name: str, layer: int) -> bool:
-        """Tell whether the layer with this number has the linear module."""
+        """Return whether the layer with this number has the linear module."""
         return not self.kinds or name in self.kinds[self.order[layer]].linears

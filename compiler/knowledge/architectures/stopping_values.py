@@ -13,7 +13,7 @@ _LOCAL: Final = ("sliding", "chunked")  # in the names of layer types
 
 
 def stops(model_type: str, key: str, value: object, layer_types: object) -> bool:
-    """Tell whether a class does not load, train or save a model with this value.
+    """Return whether a class does not load, train or save a model with this value.
 
     The value stops the class whatever the other settings are, except for the kinds of layers: a
     model without a sliding-window layer never reads its window.
@@ -48,12 +48,12 @@ def list_words(model_type: str, key: str, layer_types: object) -> Sequence[objec
 
 
 def stops_answers(key: str, value: object) -> bool:
-    """Tell whether no model loads, answers or is saved with a value of generation_config.json."""
+    """Return whether no model loads, answers or is saved with a value of generation_config.json."""
     return code_of(value) in _table()["generation"].get(key, "")
 
 
 def code_of(value: object) -> str:
-    """Return the letter of a value's type, of which some values have their own.
+    """Return the letter of a value's type; some values have their own letter.
 
     These are the truth values, one, zero, whole numbers below it, and objects with a key that is no
     number.

@@ -1,4 +1,4 @@
-"""How the pinned version of llama.cpp's converter converts a tokenizer."""
+"""Describes how the pinned version of llama.cpp's converter converts a tokenizer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

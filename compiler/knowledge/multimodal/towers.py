@@ -28,7 +28,7 @@ Linear = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tower:
-    """A vision tower and the projector behind it.
+    """A vision tower and the projector after it.
 
     `layers` are those that run. `patch_values` are the numbers in a patch of pixels, `merge` the
     patches per side that become one token, `out` the width of the language model, and `deepstack`

@@ -66,7 +66,7 @@ class Wrapper:
     also: tuple[str, ...] = ()
 
     def has_type(self, model_type: object) -> bool:
-        """Tell whether transformers reads a config of this type with the class."""
+        """Return whether transformers reads a config of this type with the class."""
         return model_type in (self.model_type, *self.also)
 
     @property
@@ -101,7 +101,7 @@ def wrapper_named(architecture: str | None) -> Wrapper | None:
 
 
 def lacks_text_class(config: Mapping[str, Any], wrapper: str, text: str) -> bool:
-    """Tell whether llama.cpp's converter needs a name of the language model that is missing."""
+    """Return whether llama.cpp's converter needs a name of the language model that is missing."""
     inside = config.get("text_config")
     named = isinstance(inside, dict) and bool(inside.get("architectures"))
     return not named and is_convertible(text) and not is_convertible(wrapper)

@@ -25,7 +25,7 @@ _AS_SAVED: Final = frozenset(
 
 
 def uses_file(name: str) -> bool:
-    """Tell whether a class uses `tokenizer.json` unchanged."""
+    """Return whether a class uses `tokenizer.json` unchanged."""
     return name in _AS_SAVED
 
 
@@ -45,12 +45,12 @@ def find_class_tokens(name: str) -> Mapping[str, str]:
 
 
 def is_known_class(name: str) -> bool:
-    """Tell whether transformers has a tokenizer class of this name, with or without `Fast`."""
+    """Return whether transformers has a tokenizer class of this name, with or without `Fast`."""
     return name.removesuffix("Fast") in _table()["classes"]
 
 
 def has_own_tokenizer(model_type: str) -> bool:
-    """Tell whether transformers has a tokenizer for all models of a type."""
+    """Return whether transformers has a tokenizer for all models of a type."""
     return model_type in _table()["registered"]
 
 

@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.tables import read_table
 
 
 def is_readable(template_sha256: str) -> bool:
-    """Tell whether TRL can read tool calls in the answers of this chat template.
+    """Return whether TRL can read tool calls in the answers of this chat template.
 
     Source: TRL 1.16, `add_response_schema` of trl/chat_template_utils.py, which compares whole
     texts, and `trl/chat_templates`.

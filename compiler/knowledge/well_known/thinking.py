@@ -12,10 +12,10 @@ _NAMES: Final = re.compile(
 
 
 def is_base(name: str) -> bool:
-    """Tell whether a model's name is that of a base model, trained on plain text."""
+    """Return whether a model's name is that of a base model, trained on plain text."""
     return name.lower().endswith("-base")
 
 
 def thinks_by_name(name: str) -> bool:
-    """Tell whether the model with this name reasons by default."""
+    """Return whether the model with this name reasons by default."""
     return not is_base(name) and _NAMES.search(name) is not None

@@ -78,7 +78,7 @@ def longest_usual(lengths: Lengths) -> int:
 
 
 def are_all_cut(lengths: Lengths, tokens: int) -> bool:
-    """Tell whether every row is longer than `tokens`, from the histogram."""
+    """Return whether every row is longer than `tokens`, from the histogram."""
     if lengths.estimate or not lengths.histogram:
         return False
     edge, _ = lengths.histogram[0]

@@ -38,14 +38,14 @@ _PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.0005  # Python's floor of a forward pa
 
 
 def layer_bytes(job: Job) -> int:
-    """Return what the most expensive decoder layer saves per token without checkpointing."""
+    """Return the bytes that the most expensive decoder layer saves per token, not recomputed."""
     side = 0 if job.full else 1
     most = formula_bytes(job, max(pair[side] for pair in layer_margins(job.shape)))
     return most + window_bytes(job)
 
 
 def stored_bytes(job: Job, layer: int) -> int:
-    """Return what the layers that are not recomputed keep per token for their backward pass.
+    """Return the bytes per token that layers keep for their backward pass, if not recomputed.
 
     `layer` is what the most expensive one keeps, and so each of them where all are equal.
     """
@@ -59,7 +59,7 @@ def stored_bytes(job: Job, layer: int) -> int:
 
 
 def mean_layer_bytes(job: Job) -> float:
-    """Return what a decoder layer saves per token without checkpointing, on average."""
+    """Return the bytes that a decoder layer saves per token, not recomputed, on average."""
     shape = job.shape
     if not shape.order:
         without = shape.layers - shape.window_layers
@@ -69,14 +69,14 @@ def mean_layer_bytes(job: Job) -> float:
 
 
 def _sum_layers(job: Job, numbers: Sequence[int]) -> int:
-    """Return what the layers of these numbers save per token without checkpointing."""
+    """Return the bytes that the layers of these numbers save per token, not recomputed."""
     side, margins = 0 if job.full else 1, layer_margins(job.shape)
     counts = Counter(job.shape.order[number] for number in numbers)
     return sum(count * formula_bytes(job, margins[kind][side]) for kind, count in counts.items())
 
 
 def formula_bytes(job: Job, times: float) -> int:
-    """Return what a decoder layer saves per token, whose margin is `times`.
+    """Return the bytes that a decoder layer saves per token, whose margin is `times`.
 
     Source: reading of transformers' Llama-like modeling code, checked against published peaks (see
     `benchmarks/memory.md`). Two norms keep an fp32 input each (a fused one only the second input,
@@ -132,17 +132,17 @@ def wide_margin(shape: Shape) -> float:
 
 
 def has_margin(architecture: str) -> bool:
-    """Tell whether a class's layers were traced."""
+    """Return whether a class's layers were traced."""
     return architecture in _margins() or is_described(architecture)
 
 
 def is_described(architecture: str) -> bool:
-    """Tell whether the formula has a class's own terms, so that its layers need no margin."""
+    """Return whether the formula has a class's own terms, so that its layers need no margin."""
     return architecture in layer_table()
 
 
 def _autocast_bytes(job: Job) -> int:
-    """Return what autocast keeps in addition with fp32 weights, per layer and token.
+    """Return the bytes that autocast keeps in addition with fp32 weights, per layer and token.
 
     The residual stream is fp32, and so is what a norm keeps for its weight; each linear that reads
     it makes a 16-bit copy of its own (`benchmarks/trace.py` prints it as "mixed").
@@ -205,7 +205,7 @@ def _routed_bytes(job: Job) -> int:
 
 
 def checkpoint_bytes(job: Job) -> int:
-    """Return what recomputed layers keep per token: their inputs, on the device or on the host.
+    """Return the bytes that recomputed layers keep per token: inputs, on the device or the host.
 
     Norms or an embedding in fp32 make the residual stream fp32. Selective recomputing keeps the
     results of attention as well (TRL's `selective_activation_checkpointing.py`): its output and the
@@ -235,7 +235,7 @@ def residual_bytes(job: Job) -> int:
 
 
 def own_input_bytes(job: Job) -> int:
-    """Return what a layer that is not recomputed keeps of its input, which `layer_bytes` has not.
+    """Return the bytes of its input that a layer keeps if not recomputed, beside `layer_bytes`.
 
     A fused norm keeps it. Autocast's fp32 copies have it already.
     """
@@ -243,7 +243,7 @@ def own_input_bytes(job: Job) -> int:
 
 
 def held_bytes(job: Job, layer: int) -> int:
-    """Return what other layers keep per token while the backward pass of the first layer runs.
+    """Return the bytes that other layers keep per token during the first layer's backward pass.
 
     Usually that is only the layer's own input. FSDP1 hooks a frozen layer's inputs to reshard it
     after its backward (`_register_post_backward_reshard_only_hook`), and under reentrant
@@ -295,7 +295,7 @@ def extra_bytes(job: Job, inner: int) -> int:
 
 
 def router_bytes(job: Job) -> int:
-    """Return what a router and the sorting of tokens by expert keep per layer and token.
+    """Return the bytes that a router and sorting tokens by expert keep per layer and token.
 
     Always in fp32: the softmax over all experts (not in the two classes that take it
     over the chosen ones) and the weights of the chosen ones, before and after they are made to sum
@@ -359,7 +359,7 @@ def head_bytes(job: Job, *, training: bool) -> int:
 
 
 def _folded_bytes(*, training: bool) -> int:
-    """Return what TRL's plain torch makes of a number of a tile beside it, without Triton.
+    """Return the bytes that TRL's plain torch makes beside each number of a tile, without Triton.
 
     `chunked_logprob.py`. Backward (`_backward_tile`): the scaled logit, its quotient, the logarithm
     of its probability, the probability, the gradient, a truth value and two temporaries. Forward
@@ -420,7 +420,7 @@ def engine_cache_bytes(job: Job) -> int:
 
 
 def engine_bytes(job: Job) -> int:
-    """Return what vLLM needs of a GPU: weights, keys and values, logits, and its graphs.
+    """Return the bytes that vLLM needs of a GPU: weights, keys and values, logits, and graphs.
 
     `_ENGINE_BYTES` is an allowance and not measured.
     """

@@ -1,4 +1,4 @@
-"""What adapters keep of a layer's tensors for its backward pass, and the copies that they make."""
+"""Counts the tensors that adapters keep for a layer's backward pass, and the copies they make."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -47,7 +47,7 @@ def _first_readers(job: Job) -> Iterator[str]:
 
 
 def _shared_bytes(job: Job, wide: int) -> int:
-    """Return what a joint adapter of query, key and value saves against three adapters.
+    """Return the bytes that a joint adapter of query, key and value saves against three adapters.
 
     The three share their input. Where not all three have an adapter, `index_copy_` keeps the
     product.

@@ -36,7 +36,7 @@ def attention_bytes(job: Job) -> int:
 
 
 def _masked_bytes(job: Job) -> int:
-    """Return what SDPA keeps in addition per layer and token where it gets a mask.
+    """Return the bytes that SDPA keeps in addition per layer and token if it gets a mask.
 
     No kernel then groups queries: keys and values are repeated per head, and each layer makes its
     own 16-bit number of every pair of tokens.
@@ -46,7 +46,7 @@ def _masked_bytes(job: Job) -> int:
 
 
 def window_bytes(job: Job) -> int:
-    """Return what a layer with a window keeps per token for its mask, where others get none.
+    """Return the bytes that a layer with a window keeps per token for its mask, if others get none.
 
     transformers skips the mask of a single row (`_ignore_causal_mask_sdpa`), but not one that says
     how far back a token reads.
@@ -72,7 +72,7 @@ def mask_bytes(job: Job) -> int:
 
 
 def _plain_attention_bytes(job: Job) -> int:
-    """Return what SDPA keeps where no fused kernel supports its heads (`repeats_keys`).
+    """Return the bytes that SDPA keeps if no fused kernel supports its heads (`repeats_keys`).
 
     PyTorch then computes in fp32 whatever the inputs are (`_scaled_dot_product_attention_math`):
     query, key, value and the softmax of every score. From two rows on its products copy key and
@@ -87,7 +87,7 @@ def _plain_attention_bytes(job: Job) -> int:
 
 
 def saves_attention(job: Job) -> bool:
-    """Tell whether selective recomputing finds a fused kernel of attention, and keeps its result.
+    """Return whether selective recomputing finds a fused kernel of attention, and keeps its result.
 
     Eager attention is plain products, and so is SDPA where no fused kernel supports the heads.
     """
@@ -97,7 +97,7 @@ def saves_attention(job: Job) -> bool:
 
 
 def score_bytes(job: Job) -> int:
-    """Return what eager attention keeps of a head's score for each pair of tokens.
+    """Return the bytes that eager attention keeps of a head's score for each pair of tokens.
 
     A softmax in fp32 and its result in the width of the values, unless the class does otherwise:
     Gemma 2 caps its scores as well, GPT-OSS keeps one 16-bit matrix (traced). Autocast changes

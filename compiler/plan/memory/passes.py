@@ -78,7 +78,7 @@ def passes_without_gradient(job: Job) -> int:
 
 
 def asks_reference(job: Job) -> bool:
-    """Tell whether one of the passes without gradients belongs to a reference."""
+    """Return whether one of the passes without gradients belongs to a reference."""
     return bool(OBJECTIVES[job.objective].reference_passes) and job.reference in _ELSEWHERE
 
 

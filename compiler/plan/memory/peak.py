@@ -112,7 +112,7 @@ def overhead_bytes(job: Job) -> int:
 
 
 def capacity_bytes(hardware: HardwareFacts) -> int | None:
-    """Return what one process may use: its GPU's memory, or its share of the host's RAM."""
+    """Return the bytes that one process may use: of its GPU, or its share of the host's RAM."""
     if hardware.kind == "gpu":
         return hardware.memory_bytes or None
     if hardware.host_ram_bytes is None:

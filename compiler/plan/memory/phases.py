@@ -309,7 +309,7 @@ def load_bytes(job: Job) -> int:
 
 
 def gathered_bytes(job: Job, *, layers: int) -> int:
-    """Return the bytes of gathered weights: embedding and head, and so many layers.
+    """Return the bytes of gathered weights: embedding and head, and this many layers.
 
     ZeRO-3 always counts two layers, since it fetches the next one ahead. FSDP1 gathers its root
     unit and one layer, the root alone during the loss (measured, on 2 and 4 GPUs alike); FSDP2

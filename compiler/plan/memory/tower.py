@@ -210,7 +210,7 @@ def recomputed_bytes(job: Job) -> int:
 
 
 def _layer_bytes(job: Job, sight: Sight) -> float:
-    """Return what a layer of a trained tower keeps for each patch, with that of its adapters."""
+    """Return the bytes that a layer of a trained tower and its adapters keep for each patch."""
     tower, passes = sight.tower, _PASSES[sight.tower.kind]
     kept = passes.layer.of(tower) * _width(job)
     if not sight.adapts:
@@ -220,7 +220,7 @@ def _layer_bytes(job: Job, sight: Sight) -> float:
 
 
 def _adapter_bytes(job: Job, linears: Sequence[Linear]) -> int:
-    """Return what adapters of linear modules keep for each token, as those of other layers do."""
+    """Return the bytes that adapters of linear modules keep for each token, as in other layers."""
     wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
     masked = wide + (1 if job.dropout else 0)
     outputs = 2 * job.compute_bytes if job.dora else 0

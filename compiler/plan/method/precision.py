@@ -24,7 +24,7 @@ def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]
 
 
 def overflows_in_fp16(model: ModelFacts) -> bool:
-    """Tell whether a model's activations exceed the range of fp16, like Gemma's (FTC343)."""
+    """Return whether a model's activations exceed the range of fp16, like Gemma's (FTC343)."""
     return model.model_type.startswith("gemma")
 
 
@@ -57,7 +57,7 @@ def decide_load_dtype(
 def freezes_in_16_bits(
     spec: Spec, precision: Precision, sharding: Sharding, model: ModelFacts
 ) -> bool:
-    """Tell whether frozen layers are kept in 16 bits, beside trained ones in fp32.
+    """Return whether frozen layers are kept in 16 bits, beside trained ones in fp32.
 
     Autocast can mix both types, but generation runs outside of it, and the kernels of experts and
     of the fused head accept one type only. A model stored in fp32 would lose precision.

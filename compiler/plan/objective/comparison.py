@@ -100,7 +100,7 @@ def decide_reference(spec: Spec, data: DataFacts) -> Decision[Reference] | None:
 
 
 def switches_recomputing(spec: Spec, reference: Reference | None) -> bool:
-    """Tell whether TRL switches recomputing off during a step, and on again afterwards.
+    """Return whether TRL switches recomputing off during a step, and on again afterwards.
 
     It does that to generate answers and to compute log-probabilities of a reference without
     gradients (`disable_gradient_checkpointing` and `unwrap_model_for_generation` of

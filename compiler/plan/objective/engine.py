@@ -50,7 +50,7 @@ def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
 
 
 def can_generate(spec: Spec, plan: Plan, hardware: HardwareFacts) -> bool:
-    """Tell whether vLLM gets weights that it can load, if it generates the answers.
+    """Return whether vLLM gets weights that it can load, if it generates the answers.
 
     See FTC552 to FTC555 for other problems.
     """

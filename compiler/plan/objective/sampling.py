@@ -47,12 +47,12 @@ class Sampling:
 
 
 def samples(objective: Objective) -> bool:
-    """Tell whether training samples answers from the model itself."""
+    """Return whether training samples answers from the model itself."""
     return OBJECTIVES[objective.type].samples
 
 
 def rewarded(objective: Objective) -> bool:
-    """Tell whether the sampled answers are rewarded."""
+    """Return whether the sampled answers are rewarded."""
     return OBJECTIVES[objective.type].rewards
 
 
@@ -62,7 +62,7 @@ def find_engine(objective: Objective) -> Vllm:
 
 
 def learns_from_shards(spec: Spec, sharding: Sharding) -> bool:
-    """Tell whether the objective works while processes divide the weights by ZeRO-3 or FSDP.
+    """Return whether the objective works while processes divide the weights by ZeRO-3 or FSDP.
 
     Under FSDP TRL 1.16 leaves a teacher on the CPU, and under ZeRO-3 it divides it too, of which
     the plan knows nothing.
@@ -83,7 +83,7 @@ def learns_from_shards(spec: Spec, sharding: Sharding) -> bool:
 
 
 def calls_tools(objective: Objective) -> bool:
-    """Tell whether tools may be called in the sampled answers."""
+    """Return whether tools may be called in the sampled answers."""
     return OBJECTIVES[objective.type].calls and objective.tools is not None
 
 
@@ -159,7 +159,7 @@ def sampling_reference(spec: Spec) -> Reference:
 
 
 def thinks(spec: Spec, reasoning: ReasoningFacts | None) -> bool:
-    """Tell whether the model reasons before each answer: by its template, else by its name."""
+    """Return whether the model reasons before each answer: by its template, else by its name."""
     name, options = spec.model.id, spec.data.template_options or {}
     if reasoning is not None and reasoning.thinks:
         return not is_base(name)
@@ -203,7 +203,7 @@ def decide_sampled_tokens(
 
 
 def _leaves_out_reasoning(objective: Objective, data: DataFacts) -> bool:
-    """Tell whether the references are final answers and the rewards accept text before them.
+    """Return whether the references are final answers and the rewards accept text before them.
 
     A teacher judges any text, so that only labels have to stand alone.
     """

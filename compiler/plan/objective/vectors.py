@@ -76,7 +76,7 @@ def count_vector_numbers(spec: Spec, hidden: int) -> int:
 
 
 def pairs_in_passes(objective: Objective, data: DataFacts) -> bool:
-    """Tell whether the loss compares the scored pairs of one pass, so that its rows change it."""
+    """Return whether the loss compares the scored pairs of one pass, so that its rows change it."""
     return gives_vectors(objective.type) and data.form == "scored"
 
 

@@ -295,7 +295,7 @@ def _keep_pairs_together(frame: Frame, found: Search) -> Search:
 
 
 def _is_better(fused: Candidate, plain: Candidate) -> bool:
-    """Tell whether a layout with Liger's kernels is worth an additional package."""
+    """Return whether a layout with Liger's kernels is worth an additional package."""
     if plain.memory.fits is None or not fused.memory.fits:
         return False
     return not plain.memory.fits or plain.seconds > (1 + _FUSED_GAIN) * fused.seconds

@@ -68,7 +68,7 @@ class _Tried:
 
 
 def sorts_rows(objective: Objective) -> bool:
-    """Tell whether the rows of a step are sorted by length, if they are not packed.
+    """Return whether the rows of a step are sorted by length, if they are not packed.
 
     Trainers that compare or sample answers have their own sampler of rows.
     """

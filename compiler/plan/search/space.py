@@ -388,7 +388,7 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
 
 
 def may_fuse(frame: Frame) -> bool:
-    """Tell whether the planner may use Liger's kernels: Triton's, for some kinds of models.
+    """Return whether the planner may use Liger's kernels: Triton's, for some kinds of models.
 
     TRL has no such losses of its own beside supervised fine-tuning. `torch.compile` fuses layers
     itself.

@@ -324,7 +324,7 @@ def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, .
 
 
 def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Train fewer of the last layers, half as many each time."""
+    """Train fewer of the last layers, halving their number each time."""
     layers = plan.decisions.method.trained_layers
     if layers is None or isinstance(spec.method.layers, tuple):
         return ()

@@ -1,4 +1,4 @@
-"""How many GPUs would hold a row that is too long for one, if they divided its tokens."""
+"""Counts the GPUs that would hold a row too long for one, if they divided its tokens."""
 
 from dataclasses import replace
 from typing import Final

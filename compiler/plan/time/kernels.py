@@ -1,4 +1,4 @@
-"""What a pass costs beside its matrix products: attention, adapters, and launching kernels.
+"""The cost of a pass besides its matrix products: attention, adapters and launching kernels.
 
 The rates and times were measured on an H200 (`benchmarks/README.md`).
 """

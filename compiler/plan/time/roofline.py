@@ -1,4 +1,4 @@
-"""How long one device computes a micro-batch, and what a step costs beside its micro-batches.
+"""The time of a micro-batch on one device, and the cost of a step besides its micro-batches.
 
 A micro-batch costs arithmetic, memory traffic and kernel launches; a step adds communication, the
 optimizer and offloaded states.
@@ -268,7 +268,7 @@ def rate(job: Job, hardware: HardwareFacts) -> float | None:
 
 
 def is_fitted(hardware: HardwareFacts) -> bool:
-    """Tell whether this is a card that the roofline was fitted to."""
+    """Return whether this is a card that the roofline was fitted to."""
     return _FITTED_CARD in hardware.name
 
 

@@ -1,4 +1,4 @@
-"""How long training and the evaluation of the test split take, and what that costs."""
+"""The time of training and of the evaluation on the test split, and its cost."""
 
 import math
 from bisect import bisect_left

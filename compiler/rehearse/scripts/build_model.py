@@ -2,7 +2,7 @@
 
 python build_model.py FOLDER [--trust] [--teacher] [--encoder]
 
-Run in a process of its own, by the interpreter that has transformers. FOLDER holds the config and
+Run in a separate process, by the interpreter that has transformers. FOLDER holds the config and
 the tokenizer; the weights are written beside them. The same config gives the same bytes. --trust
 lets the code run that the folder brings, as `model.trust_remote_code` of a spec does. --teacher
 gives the same config other weights, from which a student can learn. --encoder makes the class that

@@ -1,4 +1,4 @@
-"""What transformers' own classes keep for their backward pass, beside what the plan says.
+"""Traces what transformers' own classes keep for their backward pass, beside the plan's numbers.
 
     python -m benchmarks.trace [ARCHITECTURE ...]
     ftc plan spec.json --trace

@@ -151,7 +151,7 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
 
 
 def _computes_beside_cast_modules(uses: Uses) -> bool:
-    """Tell whether modules that TRL makes bf16 would get fp32 inputs, outside autocast."""
+    """Return whether modules that TRL makes bf16 would get fp32 inputs, outside autocast."""
     precise = uses.decisions.compute.precision.value == "fp32"
     return precise and uses.also_train and uses.spec.method.type == "qlora"
 

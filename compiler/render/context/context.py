@@ -276,7 +276,7 @@ def _list_checks(source: BundleSource) -> tuple[dict[str, Any], ...]:
 
 
 def _teacher_values(source: BundleSource) -> dict[str, Any]:
-    """Return the values of the teacher, none without one. It computes as the model does."""
+    """Return the values of the teacher, if there is one. It computes as the model does."""
     found = source.facts.teacher
     if found is None:
         return {}
@@ -349,7 +349,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
 
 
 def _teacher_reasons(source: BundleSource) -> dict[str, Comment]:
-    """Return the reason of the teacher's revision, none without a teacher."""
+    """Return the reason of the teacher's revision, if there is a teacher."""
     found = source.facts.teacher
     if found is None:
         return {}

@@ -179,7 +179,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.start()
 
     def start(self) -> None:
-        """Give one rendering its budget of steps, and what slow ones have left of the seconds."""
+        """Give one rendering its budget of steps, and the seconds that slow ones have left."""
         left = _SECONDS - self.slow_seconds
         if left <= 0:
             raise ChatTemplateError(Sentence("template.slow"))
@@ -223,7 +223,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return items
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Compute what is of bounded size."""
+        """Compute an operation if the size of its result is bounded."""
         if operator == "+" and type(left) is str and type(right) is str:
             if len(left) + len(right) > MOST_CHARS:
                 raise BoundError("the template adds without bound")

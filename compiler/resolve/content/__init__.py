@@ -1,1 +1,1 @@
-"""What the rows hold: labels, languages, markers, copies, personal data, calls of tools."""
+"""Examines the rows: labels, languages, markers, copies, personal data, calls of tools."""

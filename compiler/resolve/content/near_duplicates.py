@@ -104,7 +104,7 @@ class PromptCount:
 
 
 def find_near_duplicates(examples: Sequence[Example], numbers: Sequence[int]) -> NearDuplicates:
-    """Look for near copies of some of the examples; `numbers` are those of their rows."""
+    """Find near copies among the examples; `numbers` are their row numbers."""
     index = _draw(examples)
     found: Counter[int] = Counter()
     compared, pairs = 0, 0

@@ -64,7 +64,7 @@ def broken(
 
 
 def no_csv(source: WholeSource, shown: FileFormat) -> Finding:
-    """Say that a file that the spec calls CSV is JSON."""
+    """Report that a file is JSON although the spec calls it CSV."""
     return explanations.BROKEN_DATA.finding(
         message="json",
         help="json",
@@ -76,7 +76,7 @@ def no_csv(source: WholeSource, shown: FileFormat) -> Finding:
 
 
 def pointed(source: WholeSource, pointer: LfsPointer) -> Finding:
-    """Say that the file is a pointer of git-lfs."""
+    """Report that the file is a git-lfs pointer."""
     return explanations.LFS_POINTER.finding(
         message="data",
         pointer=source.at("source"),
@@ -134,7 +134,7 @@ def _set_format(source: WholeSource, name: FileFormat) -> tuple[Mapping[str, obj
 
 
 def ambiguous(source: WholeSource, column: str) -> Finding:
-    """Say that the header has a needed name twice."""
+    """Report that the header has a needed name twice."""
     return explanations.TWO_COLUMNS.finding(
         pointer=source.at("source"), name=source.source, column=column
     )

@@ -201,7 +201,7 @@ def _find_answer(text: str, answer: Turn) -> int:
 
 
 def _render(turns: Turns, tokenizer: LoadedTokenizer, rule: Rule | None) -> tuple[str, int] | None:
-    """Render a conversation; the white space behind its last turn is not trained on.
+    """Render a conversation; the white space after its last turn is not trained on.
 
     A prompt alone ends where the model's answer begins. The number is that of the tokens of images,
     which the text has once each, beyond the first.
@@ -223,7 +223,7 @@ def _render(turns: Turns, tokenizer: LoadedTokenizer, rule: Rule | None) -> tupl
 
 
 def _tokens_before(encoding: "Encoding", position: int, end: int) -> int:
-    """Count the tokens before a character; one that spaces swallowed is looked for behind it."""
+    """Count the tokens before a character; one that spaces swallowed is looked for after it."""
     while position < end:
         token = encoding.char_to_token(position)
         if token is not None:

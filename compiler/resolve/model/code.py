@@ -38,7 +38,7 @@ def needs_tokenizer_code(folder: Path, model_type: str) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the object in a file; an empty one where there is none."""
+    """Return the object in a file; an empty one if there is none."""
     try:
         data: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The model's `config.json`: what it says of architecture, context, dtype and quantization."""
+"""The model's `config.json`: its architecture, context, dtype and quantization."""
 
 import hashlib
 import json

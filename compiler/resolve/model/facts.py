@@ -256,7 +256,7 @@ def _is_lifted(wrapper: str | None, architecture: str, config: Mapping[str, obje
 
 
 def _vision_in_table(entry: Model) -> VisionFacts | None:
-    """Return what the table says of a tower; None for a model without one."""
+    """Return the table's entry for a tower; None for a model without one."""
     if not entry.vision:
         return None
     config = {**entry.config, **entry.vision["config"]}

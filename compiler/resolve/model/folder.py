@@ -1,4 +1,4 @@
-"""Where the model's small files are: a folder, the cache, or the Hub by way of the cache."""
+"""Finds the model's small files: in a folder, in the cache, or on the Hub through the cache."""
 
 from dataclasses import dataclass
 from pathlib import Path

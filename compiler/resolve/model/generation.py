@@ -1,4 +1,4 @@
-"""What of a model's `generation_config.json` stops transformers."""
+"""Finds values of a model's `generation_config.json` that stop transformers."""
 
 import json
 from pathlib import Path

@@ -137,7 +137,7 @@ def find_dtype_fault(part: Part, name: str) -> Finding | None:
 
 
 def find_activation_fault(part: Part, name: str) -> Finding | None:
-    """Return a finding for the first name that is none of transformers' activation functions."""
+    """Return a finding for the first name that is not an activation function of transformers."""
     for key in list_activation_keys(part.model_type):
         said = part.data.get(key)
         if isinstance(said, str) and not knows_activation(said):

@@ -1,4 +1,4 @@
-"""How sentence-transformers uses a model: for text vectors, or for relevance scores."""
+"""Finds how sentence-transformers uses a model: for text vectors, or for relevance scores."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Weights in files that transformers does not read: of which format they are, by their names."""
+"""Recognizes the format of weights that transformers does not read, by the names of their files."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

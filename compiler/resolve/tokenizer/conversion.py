@@ -146,7 +146,7 @@ def _hash_check_text(tokenizer: "Tokenizer", config: TokenizerConfig, model_type
 
 
 def _read_pieces(path: Path) -> list[bytes] | None:
-    """Return the texts of the pieces in a `tokenizer.model`; None where it is none."""
+    """Return the texts of the pieces in a `tokenizer.model`; None if the file is not one."""
     if not path.is_file():
         return None
     data = path.read_bytes()

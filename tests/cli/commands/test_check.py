@@ -84,7 +84,7 @@ def test_fix_says_what_it_repaired(call: Call, spec_file: Path) -> None:
 
 
 def test_fix_of_yaml_keeps_the_text(call: Call, tmp_path: Path, spec_file: Path) -> None:
-    """A mistake of YAML's grammar is mended where it is, and what is behind it is checked."""
+    """A mistake of YAML's grammar is repaired where it is, and the rest of the spec is checked."""
     path = tmp_path / "spec.yaml"
     spec = json.loads(spec_file.read_text())
     lines = [f"{key}: {json.dumps(spec[key])}  # {key}" for key in spec]

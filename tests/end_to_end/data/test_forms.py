@@ -205,7 +205,7 @@ def test_what_is_missing_or_broken_is_said(prepare: Prepare, tmp_path: Path) -> 
     def start(*arguments: str | Path) -> Ended:
         return run("python", "prepare.py", *arguments, cwd=bundle)
 
-    hold_sentence(start("--data", tmp_path / "absent.json"), "is not there")
+    hold_sentence(start("--data", tmp_path / "absent.json"), "does not exist")
     hold_sentence(start("--model", tmp_path / "absent"), "has no config.json")
     hold_sentence(start("--data", tmp_path / "other.json"), "are needed")
     hold_sentence(start("--data", tmp_path / "broken.json"), "broken.json")

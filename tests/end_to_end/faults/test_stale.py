@@ -126,7 +126,7 @@ def test_another_weight_of_labels_trains_again(
 
     assert first.code == again.code == 0, again.said
     assert "train: runs again, because train.py has changed" in again.out
-    assert "the training before is in train-1" in again.out
+    assert "the earlier training is in train-1" in again.out
     after = read_json(bundle / "run/done/train.json")
     assert after["trainings"] != before["trainings"]
     assert after["outputs"] != before["outputs"]

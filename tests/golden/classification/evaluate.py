@@ -73,7 +73,7 @@ model = judging.load(
 after = label_scores.predict(model, rows, pad)
 measured = label_metrics.measure(after["said"], right, first="macro_f1")
 measured["loss"] = metrics.loss(after["nats"], [1] * len(rows))
-baseline = label_metrics.measure(common, right, first="macro_f1")  # the head knew no label before
+baseline = label_metrics.measure(common, right, first="macro_f1")  # the head is new
 report = {
     "rows": len(rows),
     **metrics.describe(measured, baseline, "always the most common label"),

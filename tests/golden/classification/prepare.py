@@ -73,7 +73,7 @@ args = parser.parse_args()
 
 run = Run(HERE, stage="prepare")
 if not args.data.is_file():
-    run.stop(f"the data file {args.data} is not there: give its path with --data")
+    run.stop(f"the data file {args.data} does not exist: give its path with --data")
 run.need_model(args.model, MODEL)
 
 run.begin()

@@ -136,7 +136,7 @@ model, loaded = AutoModelForSequenceClassification.from_pretrained(
     output_loading_info=True,
     **settings,
 )
-require_weights(model, loaded, head=False)  # its head is a new one
+require_weights(model, loaded, head=False)  # the head is new
 
 # -----------------------------------------------------------------------------
 # Trainer
@@ -148,12 +148,12 @@ trainer = Trainer(
     compute_metrics=labels.make_judge(weights),
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-sort_rows(trainer)  # rows of a pass are about as long
+sort_rows(trainer)  # rows of a pass have similar lengths
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
@@ -161,7 +161,7 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")

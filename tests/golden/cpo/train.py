@@ -150,7 +150,7 @@ tokenizer.pad_token = tokenizer.eos_token
 trainer = CPOTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows, count_pair_tokens),  # all, or a pilot's
+    train_dataset=session.choose(train_rows, count_pair_tokens),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -163,7 +163,7 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")

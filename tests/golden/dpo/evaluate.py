@@ -86,7 +86,7 @@ def measure(found):
 after = examine(args.model, DTYPE)
 base_options = {"revision": BASE_REVISION} if args.base == BASE else {}
 measured, before = measure(after), None
-before = examine(args.base, after["dtype"], **base_options)  # rewards compare with it
+before = examine(args.base, after["dtype"], **base_options)  # rewards are relative to it
 measured |= preferences.measure_rewards(after, before, BETA)
 against = before and measure(before)
 report = {

@@ -164,7 +164,7 @@ preference_rows.keep_tokens(DPOTrainer)  # prepare.py has tokenized the rows
 trainer = DPOTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows, count_pair_tokens),  # all, or a pilot's
+    train_dataset=session.choose(train_rows, count_pair_tokens),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -177,7 +177,7 @@ order_rows(trainer)  # every step is full, and the order depends on the seed and
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

@@ -101,7 +101,7 @@ session = TrainingSession(
     tracker=open_tracker(run),
 )
 config = SentenceTransformerTrainingArguments(
-    batch_sampler=BatchSamplers.NO_DUPLICATES,  # a right text is not a wrong one as well
+    batch_sampler=BatchSamplers.NO_DUPLICATES,  # no right text is also a wrong one
     output_dir=f"{session.place}/checkpoints",
     # The loss compares all rows of a step with each other, in several passes (GradCache).
     per_device_train_batch_size=session.micro_batch * session.accumulation,
@@ -163,13 +163,13 @@ best = BestCheckpoint(session)
 model.add_adapter(adapter)
 train_in_fp32(model)  # PEFT gives it the dtype of the base
 config.prompts = vectors.list_prompts(model, columns) or None
-config.per_device_eval_batch_size = EVAL_BATCH  # in passes of its own; the loss depends on it
+config.per_device_eval_batch_size = EVAL_BATCH  # not that of training: the loss depends on it
 loss = CachedMultipleNegativesRankingLoss(model, scale=SCALE, mini_batch_size=session.micro_batch)
 trainer = SentenceTransformerTrainer(
     loss=loss,
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -180,7 +180,7 @@ trainer = SentenceTransformerTrainer(
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

@@ -150,7 +150,7 @@ model, loaded = AutoModelForCausalLM.from_pretrained(
 require_weights(model, loaded)
 for name, weight in model.named_parameters():
     weight.requires_grad = name.startswith(tuple(TRAINED))
-train_in_fp32(model)  # small steps would round to nothing in 16 bits
+train_in_fp32(model)  # in 16 bits, small updates would be rounded away
 
 # -----------------------------------------------------------------------------
 # Trainer
@@ -159,12 +159,12 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-sort_rows(trainer)  # rows of a pass are about as long
+sort_rows(trainer)  # rows of a pass have similar lengths
 average_loss(trainer)  # in validation: over learned tokens, not over batches
 probe = WeightProbe(model)
 
@@ -173,7 +173,7 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")

@@ -156,13 +156,13 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, ShardCheck(run)],
     peft_config=adapter,
 )
-sort_rows(trainer)  # rows of a pass are about as long
+sort_rows(trainer)  # rows of a pass have similar lengths
 share_loss(trainer, by_token=True)  # in validation: no row counts twice
 
 # -----------------------------------------------------------------------------
@@ -170,7 +170,7 @@ share_loss(trainer, by_token=True)  # in validation: no row counts twice
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 save_whole(trainer, "run/train/model", is_adapter=True)
 config.distributed_state.wait_for_everyone()

@@ -104,10 +104,10 @@ session = TrainingSession(
     tracker=open_tracker(run),
 )
 config = GKDConfig(
-    lmbda=0.0,  # the answers are those in the data: none is generated
+    lmbda=0.0,  # answers come from the data; none are generated
     beta=BETA,
-    disable_dropout=False,  # that of an adapter, or of the model, stays on
-    router_aux_loss_coef=0.0,  # the loss of this trainer leaves the balance of experts out
+    disable_dropout=False,  # the dropout of the adapter or the model stays on
+    router_aux_loss_coef=0.0,  # this trainer's loss does not balance the experts
     max_length=None,  # prepare.py has dropped or cut longer rows
     average_tokens_across_devices=False,  # each process has a mean over its own tokens
     output_dir=f"{session.place}/checkpoints",
@@ -175,13 +175,13 @@ trainer = GKDTrainer(
     ),
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)  # rows of a pass are about as long
+sort_rows(trainer)  # rows of a pass have similar lengths
 average_loss(trainer)  # in validation: over learned tokens, not over batches
 
 # -----------------------------------------------------------------------------
@@ -189,7 +189,7 @@ average_loss(trainer)  # in validation: over learned tokens, not over batches
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

@@ -117,7 +117,7 @@ config = GRPOConfig(
     reward_weights=REWARD_WEIGHTS,
     beta=BETA,
     num_generations_eval=1,
-    metric_for_best_model="reward",  # the greater, the better, as of all but a loss
+    metric_for_best_model="reward",  # higher is better, as for all metrics but a loss
     disable_dropout=True,  # answers are sampled and learned by the same network
     output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
@@ -178,7 +178,7 @@ trainer = GRPOTrainer(
     reward_funcs=REWARDS,
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, FlatRewards(session)],
@@ -191,7 +191,7 @@ best.attach(trainer)  # it reads the rewards of all batches
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

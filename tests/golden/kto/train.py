@@ -171,7 +171,7 @@ def add_mismatched(rows):
             "KL_completion_ids": batch["completion_ids"][-1:] + batch["completion_ids"][:-1]
         },
         batched=True,
-        batch_size=LADDER[0][0],  # as at first after a lack of memory: losses depend on it
+        batch_size=LADDER[0][0],  # also after running out of memory: losses depend on it
     )
 
 
@@ -179,7 +179,7 @@ preference_rows.keep_tokens(KTOTrainer, add_mismatched)  # prepare.py has tokeni
 trainer = KTOTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -192,7 +192,7 @@ order_rows(trainer)  # every step is full, and the order depends on the seed and
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

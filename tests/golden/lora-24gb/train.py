@@ -157,7 +157,7 @@ run.say(f"{len(train_rows):,} rows are packed into {len(packed):,}")
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(packed),  # all, or a pilot's
+    train_dataset=session.choose(packed),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -165,14 +165,14 @@ trainer = SFTTrainer(
 )
 order_rows(trainer)  # every step is full, and the order depends on the seed and the epoch only
 average_loss(trainer)  # in validation: over learned tokens, not over batches
-trainer.data_collator = keep_apart(trainer.data_collator)  # no row sees those packed beside it
+trainer.data_collator = keep_apart(trainer.data_collator)  # packed rows do not see each other
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

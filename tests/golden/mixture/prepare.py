@@ -89,7 +89,7 @@ places = [
 local = [path for path in places if path]
 for path in local:
     if not path.is_file():
-        run.stop(f"the data file {path} is not there: give the folder of the files with --data")
+        run.stop(f"the data file {path} does not exist: give the folder of the files with --data")
 run.need_model(args.model, MODEL)
 
 run.begin()

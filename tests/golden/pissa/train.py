@@ -162,13 +162,13 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)  # rows of a pass are about as long
+sort_rows(trainer)  # rows of a pass have similar lengths
 average_loss(trainer)  # in validation: over learned tokens, not over batches
 # The adapter is a part of the base, split off: its start is subtracted at the end.
 trainer.model.peft_config["default"].init_lora_weights = True  # else loading would split again
@@ -179,7 +179,7 @@ trainer.model.save_pretrained(f"{session.place}/start", is_main_process=run.rank
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 # With twice the rank, for the unchanged base: the trained adapter minus its start.

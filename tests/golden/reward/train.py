@@ -141,7 +141,7 @@ model, loaded = AutoModelForSequenceClassification.from_pretrained(
     output_loading_info=True,
     **settings,
 )
-require_weights(model, loaded, head=False)  # its head is a new one
+require_weights(model, loaded, head=False)  # the head is new
 adapter = LoraConfig(
     task_type="SEQ_CLS",  # the head is trained and saved as well
     target_modules=LORA_TARGETS,
@@ -157,7 +157,7 @@ best = BestCheckpoint(session)
 trainer = RewardTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows, count_pair_tokens),  # all, or a pilot's
+    train_dataset=session.choose(train_rows, count_pair_tokens),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -171,7 +171,7 @@ train_in_fp32(trainer.model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model", needs_head=True)

@@ -174,14 +174,14 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),  # all, or a pilot's
+    train_dataset=session.choose(train_rows),  # all rows, or a pilot's
     eval_dataset=validation_rows,
     processing_class=images.processor,
     data_collator=images.collate,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)  # rows of a pass are about as long
+sort_rows(trainer)  # rows of a pass have similar lengths
 average_loss(trainer)  # in validation: over learned tokens, not over batches
 load_by_names_in_memory()
 
@@ -190,7 +190,7 @@ load_by_names_in_memory()
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
+gained = best.confirm(trainer)  # evaluates the kept weights again
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

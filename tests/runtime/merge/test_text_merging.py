@@ -158,7 +158,7 @@ def test_another_model_ends_the_stage(
     train(kind, job)
     monkeypatch.setattr(kind, name, 1.1 if name == "LEAST_COSINE" else -1.0)
 
-    with pytest.raises(SystemExit, match="the merged model agrees with the trained in float16"):
+    with pytest.raises(SystemExit, match="the merged model agrees with the trained one in float16"):
         kind.write_merged(job)
 
 

@@ -246,7 +246,7 @@ def test_labels_have_the_numbers_of_the_plan(encoder: Encoder) -> None:
     rows: list[Turns] = [(("user", "late"), ("assistant", "no"))]
     (row,) = make_classes(rows, encoder=encoder, labels=["yes", "no"])
     assert (row["label"], row["answer"]) == (1, "no")
-    with pytest.raises(DataError, match="'no' is none of the 1 labels"):
+    with pytest.raises(DataError, match="'no' is not one of the 1 labels"):
         make_classes(rows, encoder=encoder, labels=["yes"])
     counted = count_labels(["yes", "no"], {"train": ["no", "no"], "test": ["yes"]})
     assert counted == [

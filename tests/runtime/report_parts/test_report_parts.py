@@ -247,7 +247,7 @@ def test_benchmarks_are_those_of_the_present_script(tmp_path: Path) -> None:
     parts = benchmarks.describe_benchmarks(results)
 
     assert table_of(parts)[1] == [("arc", "acc", page.number(0.5))]
-    assert texts_of(parts) == ["Of each task the first 1,000 questions were asked."]
+    assert texts_of(parts) == ["Only the first 1,000 questions of each task were asked."]
 
     (tmp_path / "harness.py").write_text("TASKS = ['other']\n", encoding="utf-8")
     (text,) = texts_of(benchmarks.describe_benchmarks(results))

@@ -122,7 +122,7 @@ def test_a_tried_tokenizer_is_compared_with_its_file(
     assert found["other_rows"] == 2
     assert "2 of 2 rows as other tokens" in capfd.readouterr().out
     torn = load(tmp_path / "torn", "qwen2", "LlamaTokenizer")
-    with pytest.raises(SystemExit, match="as Qwen2Tokenizer, writes 1 of 2 rows otherwise"):
+    with pytest.raises(SystemExit, match="as Qwen2Tokenizer, decodes 1 of 2 rows differently"):
         tokenizer_match.match_tokenizer(
             run, torn, tmp_path / "torn/tokenizer.json", records, seed=1
         )

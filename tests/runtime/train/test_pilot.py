@@ -213,7 +213,7 @@ def test_the_table() -> None:
     assert "pilot: 8 steps of 4 rows x 2 passes, 2 processes on NVIDIA H200" in text
     rows = {line[2:18].strip(): line[18:].split() for line in text.splitlines()[2:]}
     assert rows["peak memory"] == ["8.00", "GiB", "6.00", "GiB", "x", "0.75"]
-    assert rows["of it a margin"] == ["1.00", "GiB"]
+    assert rows["incl. a margin"] == ["1.00", "GiB"]
     assert rows["seconds a step"] == ["2.000", "3.000", "x", "1.50"]
     assert "allocated" not in rows
     assert "of 1,200 tokens: 3.500 s" in text

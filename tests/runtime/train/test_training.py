@@ -100,7 +100,7 @@ def test_a_training_with_other_inputs_is_set_aside(
     session.prepare()
     session.run.release_lock()
 
-    assert "the training before is in train-2" in capsys.readouterr().out
+    assert "the earlier training is in train-2" in capsys.readouterr().out
     assert json.loads((tmp_path / "run/train-2/fingerprint.json").read_text()) == "other"
     assert json.loads((tmp_path / "run/train/fingerprint.json").read_text()) == "own"
     assert json.loads((tmp_path / "run/train/batch.json").read_text())["row"] == 0

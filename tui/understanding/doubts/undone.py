@@ -1,6 +1,6 @@
-"""What the last words of a message undo: "rank 8. Hm, no, forget I said anything".
+"""Finds what the last words of a message undo: "rank 8. Hm, no, forget I said anything".
 
-"Leave it as it was" may be about one field, and undoes the rest only behind a word that turns
+"Leave it as it was" may be about one field, and undoes the rest only after a word that turns
 ("no", "on second thought"), between which and itself only the reason may stand.
 """
 

@@ -1,1 +1,1 @@
-"""Whether the words of a message request the values in it, or only tell of them."""
+"""Decides whether the words of a message request the values in it, or only report them."""

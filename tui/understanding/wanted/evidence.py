@@ -1,6 +1,6 @@
-"""What the words around a value are evidence of, as features of a linear model.
+"""Turns the words around a value into features of a linear model.
 
-The features are classes of words and forms of clauses: whether the clause is an order, tells of
+The features are classes of words and forms of clauses: whether the clause is an order, reports
 the past, is about somebody else, or is followed by an order. None of them is a single word, so that
 they mean the same in a message whose words no annotated message has; what single words are evidence
 of is one number (`requested.report_score`).

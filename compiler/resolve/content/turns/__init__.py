@@ -1,1 +1,1 @@
-"""What the turns of a conversation hold: tools, calls and their results, and what is no turn."""
+"""Examines the turns of conversations: tools, calls, results, and messages that are not turns."""

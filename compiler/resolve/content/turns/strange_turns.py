@@ -1,4 +1,4 @@
-"""What messages hold that are no turns: keys other than a role and a text, or other parts."""
+"""Finds messages that are not turns: other keys than a role and a text, or other parts."""
 
 from collections.abc import Iterator
 from typing import Any

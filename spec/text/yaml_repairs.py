@@ -1,6 +1,6 @@
 """Repairs common mistakes of YAML, line by line.
 
-The mistakes are tabs, a missing space behind a colon, text that needs quotes, a comma at the end of
+The mistakes are tabs, a missing space after a colon, text that needs quotes, a comma at the end of
 a line or a missing one, an open quotation mark, and a line that is indented under a value.
 """
 
@@ -13,7 +13,7 @@ from ftc.spec.findings.finding import Finding, Safety
 _LEADING_TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _INDENTED: Final = re.compile(r"^( +)\S", re.MULTILINE)
 _BLANK: Final = re.compile(r"\s*(?:#.*)?")
-#: A key or a dash, and the text behind it without a comment.
+#: A key or a dash, and the text after it without a comment.
 _PLAIN: Final = re.compile(
     r"(?P<head>[ ]*(?:- +)?(?:[\w.-]+:[ ]+)?)(?P<value>[^\s'\"\[{#|>][^#\n]*?)"
     r"(?P<rest>[ ]*(?: #.*)?)"
@@ -22,7 +22,7 @@ _COMMENT: Final = re.compile(r"[ \t]*,?[ \t]*(?:(?<=[ \t])#.*)?$")
 _USUAL: Final = 2
 
 
-def mend(text: str, finding: Finding) -> tuple[str, Safety] | None:
+def repair(text: str, finding: Finding) -> tuple[str, Safety] | None:
     """Return the text without the mistake that a finding of the reader is about, or None.
 
     A repair that guesses where a text ends or a line belongs is unsafe.
@@ -33,17 +33,17 @@ def mend(text: str, finding: Finding) -> tuple[str, Safety] | None:
     lines, row, column = text.split("\n"), finding.position.line - 1, finding.position.column - 1
     if kind == "tab":
         return _without_tabs(text), "safe"
-    mender = _MENDERS.get(kind)
-    if mender is not None and (better := mender(lines[row], column)) is not None:
+    repair_line = _REPAIRS.get(kind)
+    if repair_line is not None and (better := repair_line(lines[row], column)) is not None:
         lines[row] = better
         return "\n".join(lines), "unsafe" if kind == "quote" else "safe"
-    if kind in _MENDERS:
+    if kind in _REPAIRS:
         return None
-    return _mend_line(lines, row, column)
+    return _repair_line(lines, row, column)
 
 
-def _mend_line(lines: list[str], row: int, column: int) -> tuple[str, Safety] | None:
-    """Mend the line at which the parser stopped, if the cause is one of a few that are known."""
+def _repair_line(lines: list[str], row: int, column: int) -> tuple[str, Safety] | None:
+    """Repair the line at which the parser stopped, if the cause is one of a few that are known."""
     line = lines[row]
     if line[column : column + 1] == "," and (_BLANK.fullmatch(line[column + 1 :])):
         lines[row] = line[:column] + line[column + 1 :]
@@ -78,7 +78,7 @@ def _without_tabs(text: str) -> str:
 
 
 def _spaced(line: str, column: int) -> str:
-    """Return the line with a space behind the colon of the key at a column."""
+    """Return the line with a space after the colon of the key at a column."""
     colon = line.index(":", column)
     return f"{line[: colon + 1]} {line[colon + 1 :]}"
 
@@ -94,7 +94,7 @@ def _separated(line: str, column: int) -> str:
     return f"{line[:column]}, {line[column:]}"
 
 
-_MENDERS: Final[Mapping[str, Callable[[str, int], str | None]]] = {
+_REPAIRS: Final[Mapping[str, Callable[[str, int], str | None]]] = {
     "comma": _separated,
     "quote": _closed,
     "space": _spaced,
