@@ -47,7 +47,8 @@ _CLAUSE_END: Final = re.compile(
     r"(?<=\s)(?=(?i:em quedo amb|ens quedem amb|me quedo con|nos quedamos con|(?:i'?ll"
     r"|we'?ll) (?:settle for"
     r"|go with|stick with|stay with)|i'?m going with)\s)"
-    r"|\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:()\n\u2026]|[.,](?!\d)"
+    r"|\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b(?! (?:mitja|mig|medi[ao]|a half)\b)"
+    r"|[!?;:()\n\u2026]|[.,](?!\d)"
 )
 _DENIES: Final = re.compile(
     r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con|al?|als|en"
@@ -60,6 +61,8 @@ BROKEN_OFF: Final = re.compile(rf"\s*(?:\.{{2,}}|\u2026)|{CORRECTING}")
 _CORRECTED: Final = re.compile(rf"{CORRECTING}$")
 #: "I have a 3B too" retracts nothing.
 _BESIDE: Final = re.compile(r"\b(?:too|also|as well|tambe|tambien)\b")
+#: "venga, 4": a word of decision before the last of several numbers.
+_LED: Final = re.compile(rf"(?<!\w){any_of(_SAID['led'])}[\s,]+$")
 #: A part of a name with a number in it: "7B", "v0.2".
 _PART: Final = re.compile(r"[A-Za-z]*\d+(?:\.\d+)*[A-Za-z]*")
 
@@ -82,7 +85,9 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
         if any(_is_part(text, (start, end), each) for each in others):
             continue
         last = isinstance(target, Choice) and not text[end:].strip(" .!\n")
-        last = last or (settled is not None and _CORRECTED.search(fold(text[:start])) is not None)
+        before = fold(text[:start])
+        last = last or (settled is not None and _CORRECTED.search(before) is not None)
+        last = last or _LED.search(before) is not None
         settled = _settled(text[start:end], target, read, last=last) or settled
     if settled is None:
         return list(told)

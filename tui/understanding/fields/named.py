@@ -142,6 +142,8 @@ def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Ch
         found = _PUT.match(message.folded, match.end())
     if found is None or pointer not in numeric_fields():
         return None
+    if message.replaced(found.start("number")):
+        return None  # "the five last checkpoints instead of two"
     begins = message.denied(match.start(), None)
     if begins or NEGATORS.search(found["between"]) or _KEPT_AS.search(found["between"]):
         return None

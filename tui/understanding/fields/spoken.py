@@ -24,7 +24,7 @@ from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.ordinary import is_ordinary
 
 _LINKS: Final = any_of(WORDS["links"])
-_SAID: Final = rf"(?:\s*(?:=|:|->)\s*|\s+(?:{_LINKS}\s+)*)"
+_SAID: Final = rf"(?:\s*(?:=|:|->|@)\s*|\s+(?:{_LINKS}\s+)*)"
 _LINK: Final = rf"(?:\s*-\s*|\s+(?:{_LINKS}\s+)*)"
 _QUOTES: Final = "\"'\u201c\u201d\u00ab\u00bb`"
 _QUOTED: Final = re.compile(
@@ -39,7 +39,9 @@ _NUMBER_AFTER: Final = re.compile(
     rf"{_SAID}(?:x(?=\d))?(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
     r"(?P<speed>\s*(?:gbit|gbps|gb/s|gigabits?)(?:/s)?\b)?"
 )
-_NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
+_NUMBER_BEFORE: Final = re.compile(
+    rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?)(?:\s+{any_of(WORDS['recent'])})?{_LINK}$"
+)
 #: "un límite de 12 horas": "un" is not a number.
 _ARTICLE: Final = re.compile(r"una?|one|single|a single")
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado", "enabled"})
@@ -382,6 +384,8 @@ def _number(
     if ahead is not None and _ARTICLE.fullmatch(ahead["value"].strip()):
         ahead = None
     match = _NUMBER_AFTER.match(message.folded, mention.end)
+    if match and message.replaced(match.start("value")):
+        match = None  # "five checkpoints instead of two"
     if match and not (ahead and message.folded[mention.end : match.start("value")].isspace()):
         value = _amount(match["value"])
         if value is not None and match["unit"] and spoken.field.pointer == _HOURS:

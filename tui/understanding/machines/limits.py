@@ -40,14 +40,15 @@ _LAUNCHER: Final = re.compile(r"\b(?:slurm|sbatch|kubernetes|k8s|skypilot)\b")
 _REMOTE: Final = frozenset({"slurm", "kubernetes", "skypilot"})
 _WALL_TIME: Final = re.compile(
     rf"(?:\b(?:{_BEFORE} {_ABOUT}|{any_of(_TABLE['limit'])}(?: (?:is|of|de|es))?[ :=]+))?"
-    rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+(?:[.,]\d+)?)[ -]?(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
+    rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+(?:[.,]\d+)?)[ -]?"
+    rf"(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
     r"(?! ?(?:/|(?:per|por) (?!(?:job|run|task|feina|treball|tasca|trabajo|tarea|ejecucion"
     r"|execucio)\b)"
     rf"|an? |la |l'|al? ))(?: {_AFTER}\b| cap\b)?"
 )
 _OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
 #: "no job longer than 20 hours": the "no" belongs to the bound and does not negate the limit.
-_BOUND: Final = re.compile(rf"\b{_BEFORE} {_ABOUT}$")
+_BOUND: Final = re.compile(rf"\b(?:{_BEFORE}|{any_of(_TABLE['exceed'])}) {_ABOUT}$")
 _HOUR: Final = 3600
 
 
