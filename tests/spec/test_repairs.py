@@ -389,3 +389,59 @@ def test_minus_one_is_no_limit(pointer: str) -> None:
         if finding.fix:
             assert name not in apply_patch(wrong, finding.fix)[section]
             assert finding.fix_safety == "safe"
+
+
+@pytest.mark.parametrize(
+    ("data", "fixed"),
+    [
+        (["a.csv", "b.csv"], {"sources": ["a.csv", "b.csv"]}),
+        (
+            {"source": ["a.csv", "b.csv"], "system": "x"},
+            {"system": "x", "sources": ["a.csv", "b.csv"]},
+        ),
+        ({"source": ["a.csv"]}, {"source": "a.csv"}),
+        ({"source": ["a.csv", "b.csv"], "sources": ["c.csv"]}, None),
+    ],
+)
+def test_a_list_of_files_is_sources(data: Any, fixed: Any) -> None:
+    """Also where it is the value of `source`, unless `sources` is there."""
+    spec = {"name": "x", "model": "m", "data": data}
+    found = [each for each in judge_data(spec) if each.code == "FTC034"]
+    assert len(found) == 1
+    if fixed is None:
+        assert found[0].fix == ()
+        return
+    better = apply_patch(spec, found[0].fix)
+    assert better["data"] == fixed
+    assert judge_data(better) == []
+
+
+@pytest.mark.parametrize("text", ["no", "None", "off", "FALSE"])
+def test_a_text_that_says_that_there_is_none_is_none(text: str) -> None:
+    """YAML 1.2 reads `no` as text, which would be the system prompt; a name may be anything."""
+    spec = {"name": "x", "model": "m", "data": {"source": "a.csv", "system": text}}
+    (finding,) = judge_data(spec)
+    assert (finding.code, finding.pointer, finding.fix_safety) == (
+        "FTC034",
+        "/data/system",
+        "unsafe",
+    )
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+    columns = {"prompt": "on", "completion": text}
+    assert (
+        judge_data({"name": "x", "model": "m", "data": {"source": "a.csv", "columns": columns}})
+        == []
+    )
+
+
+def test_a_long_object_is_told_key_by_key() -> None:
+    """`export.verify: false` means bounds that every file meets."""
+    spec = {
+        "name": "x",
+        "model": "m",
+        "data": "a.csv",
+        "export": {"types": ["Q8_0"], "verify": False},
+    }
+    (finding,) = judge_data(spec)
+    assert finding.help.startswith("did you mean `export.verify.max_divergence: 100`, ")
+    assert judge_data(apply_patch(spec, finding.fix)) == []
