@@ -94,6 +94,7 @@ def find_repair(
         or _number(value, field)
         or _quoted(value, field)
         or _counted(value, named or field)
+        or _indexed(value, named or field)
         or _contained(value, named or field, field, others)
     )
 
@@ -126,6 +127,17 @@ def _counted(value: Any, field: Schema) -> Repair | None:
     if not is_valid(value[0], field):
         return None
     return Repair(value=value[0], help="near", beside={name: len(value)})
+
+
+def _indexed(value: Any, field: Schema) -> Repair | None:
+    """Return how many devices a list of their numbers names: `[0, 1]` or `0,1` (`x-indices`)."""
+    if "x-indices" not in field:
+        return None
+    parts = value.split(",") if isinstance(value, str) else value
+    said = [str(part).strip() for part in parts] if isinstance(parts, list) else []
+    if not said or len({*said}) != len(said) or not all(map(str.isdecimal, said)):
+        return None
+    return Repair(value=len(said), help="near") if is_valid(len(said), field) else None
 
 
 def find_counted_item(item: str, count: Any, field: Schema) -> Repair | None:

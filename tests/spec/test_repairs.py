@@ -445,3 +445,51 @@ def test_a_long_object_is_told_key_by_key() -> None:
     (finding,) = judge_data(spec)
     assert finding.help.startswith("did you mean `export.verify.max_divergence: 100`, ")
     assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("hardware", "fixed"),
+    [
+        ({"gpus": [0, 1]}, {"count": 2}),
+        ({"gpu": "A100", "gpu_ids": "0,1,3"}, {"gpu": "A100", "count": 3}),
+        ({"gpus": {"type": "A100", "count": 4}}, {"gpu": "A100", "count": 4}),
+        ({"gpus": [{"name": "A100", "count": 2}]}, {"gpu": "A100", "count": 2}),
+        ({"gpu": [{"type": "A100", "nodes": 2}]}, {"gpu": "A100", "nodes": 2}),
+    ],
+)
+def test_gpus_as_a_list_or_an_object(hardware: dict[str, Any], fixed: dict[str, Any]) -> None:
+    """The numbers of devices are counted; an object in a list is its name and their number."""
+    spec = {"name": "x", "model": "m", "data": "a.csv", "hardware": hardware}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["hardware"] == fixed
+
+
+@pytest.mark.parametrize("place", ["top", "section"])
+def test_a_configuration_of_deepspeed_becomes_its_fields(place: str) -> None:
+    """All keys that have a field are taken; the fix is unsafe where one with a number is not."""
+    config = {
+        "zero_optimization": {
+            "stage": 3,
+            "offload_optimizer": {"device": "cpu"},
+            "overlap_comm": 1,
+        },
+        "bf16": {"enabled": True},
+        "train_micro_batch_size_per_gpu": 2,
+        "gradient_accumulation_steps": 4,
+        "gradient_clipping": 0.5,
+    }
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": "a.csv", "hardware": "2x A100"}
+    spec |= {"deepspeed": config} if place == "top" else {"distribution": {"deepspeed": config}}
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == "safe"
+    better = apply_patch(spec, finding.fix)
+    assert better["distribution"] == {"strategy": "zero3", "offload": "optimizer"}
+    assert better["training"] == {
+        "precision": "bf16",
+        "micro_batch": 2,
+        "global_batch": 16,
+        "max_grad_norm": 0.5,
+    }
+    config["train_micro_batch_size_per_gpu"] = "auto"
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == "unsafe"
