@@ -425,7 +425,7 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
     if found.format != "parquet":
         for path in found.paths:
             if kind := find_other_kind(path):
-                return Unknown(finding=data_faults.other_kind(source, kind))
+                return Unknown(finding=data_faults.other_kind(source, kind, path))
     if found.format == "csv" and (shown := find_json(found.paths[0])):
         return Unknown(finding=data_faults.no_csv(source, shown))
     files = []
