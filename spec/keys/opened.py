@@ -57,8 +57,7 @@ def open_up(data: Mapping[str, Any], finding: Finding, find: Find) -> Finding | 
     if _suffices(data, finding, lambda it: _rest(it, find, known)):
         return None
     is_unknown = finding.code == UNKNOWN_KEY.code
-    is_meaningless = finding.remedy.key == f"{UNKNOWN_KEY.code}.help"
-    for way in _ways(here, value, spreads=is_meaningless):
+    for way in _ways(here, value, spreads=is_unknown and not finding.fix):
         settled = _settle(bare, parent(here), way, lambda it: _rest(it, find, known))
         if settled is None:
             continue

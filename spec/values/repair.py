@@ -89,6 +89,7 @@ def find_repair(
     return (
         _named_columns(value, field)
         or _merged(value, field)
+        or _keyed(value, field)
         or _each(value, field)
         or _certain(value, field)
         or _number(value, field)
@@ -111,6 +112,22 @@ def _merged(value: Any, field: Schema) -> Repair | None:
     """Return the object of a list of objects without a key in common: a dash before each key."""
     merged = merge_objects(value) if object_form(field) is not None else None
     return Repair(value=merged, help="near") if merged and is_valid(merged, field) else None
+
+
+def _keyed(value: Any, field: Schema) -> Repair | None:
+    """Return the list of objects for an object whose keys name them: `{"a.csv": 0.7}`.
+
+    `x-keyed` has the fields of the names and of the numbers. So are single keys in a list.
+    """
+    said = merge_objects(value) if isinstance(value, list) else value
+    keyed = field.get("x-keyed")
+    if keyed is None or not isinstance(said, Mapping):
+        return None
+    items = []
+    for name, inner in said.items():
+        rest = inner if isinstance(inner, Mapping) else {keyed["number"]: inner}
+        items.append({keyed["name"]: name, **({} if inner is None else rest)})
+    return Repair(value=items, help="near") if items and is_valid(items, field) else None
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:

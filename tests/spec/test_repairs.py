@@ -493,3 +493,49 @@ def test_a_configuration_of_deepspeed_becomes_its_fields(place: str) -> None:
     config["train_micro_batch_size_per_gpu"] = "auto"
     (finding,) = judge_data(spec)
     assert finding.fix_safety == "unsafe"
+
+
+@pytest.mark.parametrize(
+    ("data", "sources"),
+    [
+        (
+            {"sources": {"a.csv": 0.7, "b.csv": 0.3}},
+            [{"source": "a.csv", "weight": 0.7}, {"source": "b.csv", "weight": 0.3}],
+        ),
+        (
+            [{"a.csv": {"form": "chat"}}, {"b.csv": None}],
+            [{"source": "a.csv", "form": "chat"}, {"source": "b.csv"}],
+        ),
+    ],
+)
+def test_sources_by_their_names(data: Any, sources: Any) -> None:
+    """A name may be the key of its weight or of its settings."""
+    spec = {"name": "x", "model": "m", "data": data}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["data"] == {"sources": sources}
+
+
+def test_a_scheduler_is_of_the_rate_where_its_name_says_so() -> None:
+    """`scheduler` also means the launch, which has no `cosine`."""
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": "a.csv"}
+    spec["scheduler"] = {"name": "cosine", "warmup_ratio": 0.03}
+    (finding,) = judge_data(spec)
+    better = apply_patch(spec, finding.fix)
+    assert better["training"] == {"schedule": "cosine", "warmup": 0.03}
+    spec["scheduler"] = {"type": "slurm", "partition": "gpu"}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["launch"] == {"type": "slurm", "partition": "gpu"}
+
+
+def test_a_key_inside_a_section_that_is_missing_is_not_missing_too() -> None:
+    """`training_file` is `data.source`, so `data` is not reported as missing."""
+    found = judge_data({"name": "x", "model": "m", "training_file": "a.csv"})
+    assert [each.code for each in found] == ["FTC032"]
+
+
+def test_an_everyday_word_is_no_field_of_another_section() -> None:
+    """`model.type: llama` is no GPU, though a GPU may be called anything."""
+    spec = {"name": "x", "model": {"id": "m", "type": "llama"}, "data": "a.csv"}
+    (finding,) = judge_data(spec)
+    assert finding.fix == ()
+    assert "hardware" not in finding.help
