@@ -26,7 +26,7 @@ from ftc.spec.keys.known_keys import (
 )
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import Meant, advise, gives_way, move, read
-from ftc.spec.keys.places import find_by_count, find_places, find_shortened
+from ftc.spec.keys.places import find_by_count, find_places, find_shortened, list_unsupported
 from ftc.spec.keys.products import find_product, find_share, is_shared
 from ftc.spec.keys.refused import (
     find_advice,
@@ -49,7 +49,6 @@ from ftc.spec.schema import (
     find_siblings,
     object_form,
     read_schema,
-    read_unsupported,
 )
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
@@ -68,6 +67,8 @@ _MOST_KEYS: Final = 50
 #: The kinds of rewards: each reward has one of these keys.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
 _COLUMNS: Final = "/data/columns"
+#: Keys that are no misspelling of a longer one.
+_EVERYDAY: Final = frozenset({"name", "type", "value"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +293,8 @@ def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> It
     misspelt |= {join([name]) for key in unknown for name in find_wrapped(section[key], pointer)}
     for key in schema["required"]:
         here = f"{pointer}/{key}"
-        if key in section or here in misspelt:
+        is_misspelt = any(f"{each}/".startswith(f"{here}/") for each in misspelt)
+        if key in section or is_misspelt:
             continue
         yield report_missing(here, section, schema["properties"][key])
 
@@ -338,6 +340,8 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
             return Meant(pointer=elsewhere[0], safety=None)
         if switches_on(value, other.schema) and (word := find_word(key, other.schema)):
             return _switched(other.pointer, word)
+        if pointer and isinstance(value, str) and "_" not in key and not words_of(other.schema):
+            return find_by_count(key, section, pointer)  # an everyday word, and any text fits
         differs = bool(other.schema.get("x-aliases-differ"))
         # a name of several words is no everyday word, so it means no other field
         is_word = value in words_of(other.schema) if isinstance(value, str) else False
@@ -368,8 +372,8 @@ def _by_likeness(
     value = section[key]
     if isinstance(value, Mapping) and (group := find_section(key, pointer)) is not None:
         return Meant(pointer=group, safety="safe")
-    known = [*schema["properties"], *_unsupported_beside(pointer)]
-    found = nearest(key, known)
+    known = [*schema["properties"], *list_unsupported(pointer)]
+    found = nearest(key, known) if key.casefold() not in _EVERYDAY else None
     if found is None:
         said = _by_word(key, section, pointer, schema)
         return said or _shortened(key, value, pointer)
@@ -492,7 +496,3 @@ def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
 def _is_plain_match(key: str, schema: Schema) -> bool:
     plain = key.casefold().replace("-", "_")
     return plain in schema["properties"]
-
-
-def _unsupported_beside(pointer: str) -> list[str]:
-    return [split(key)[-1] for key in read_unsupported()["keys"] if parent(key) == pointer]

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.keys.moving import Meant
-from ftc.spec.pointer import split
+from ftc.spec.pointer import parent, split
 from ftc.spec.schema import fields, fields_by_pointer, read_unsupported
 from ftc.spec.values.nearest import plain
 from ftc.spec.values.repair import find_counted_item
@@ -69,6 +69,11 @@ def _everywhere() -> Mapping[str, tuple[str, ...]]:
     for pointer in read_unsupported()["keys"]:
         found.setdefault(split(pointer)[-1], []).append(pointer)
     return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
+
+
+def list_unsupported(pointer: str) -> list[str]:
+    """Return the names of the fields of a section that ftc lacks."""
+    return [split(key)[-1] for key in read_unsupported()["keys"] if parent(key) == pointer]
 
 
 def find_by_count(key: str, section: Mapping[str, Any], pointer: str) -> Meant | None:

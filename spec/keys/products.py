@@ -53,7 +53,7 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
     places = [place for place in (section, data) if isinstance(place, Mapping)]
     said = [_bare(place[name]) for place in places for name in names if name in place]
     micro = next((it for it in said if _is_number(it)), 0)
-    steps = _bare(next(place[key] for place in reversed([*places]) if key in place))
+    steps = _bare(next((place[key] for place in reversed([*places]) if key in place), 0))
     gpus = _count_gpus(data)
     given = section.get(split(pointer)[-1]) if isinstance(section, Mapping) else None
     steps = steps if _is_number(steps) else 0
