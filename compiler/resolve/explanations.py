@@ -198,8 +198,8 @@ DAMAGED_WEIGHTS: Final = _page(
     "FTC135",
     "damaged-weights",
     pointer=_MODEL,
-    what="A safetensors file has other bytes than its header says, or a matrix of a layer holds NaN"
-    " or infinity.",
+    what="A safetensors file has other bytes than its header says, or a matrix holds NaN or"
+    " infinity.",
     why="After an interrupted copy or download, loading the model would stop at that file. A run"
     " that diverged saves NaN, with which every loss is NaN.",
     example='{"model": "./half-downloaded"}',
