@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.derived import Entry, Named, named_sizes
+from ftc.compiler.knowledge.architectures.layer_kinds import find_period
 from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.rehearse.heads import (
     EXPERT,
@@ -107,7 +108,7 @@ def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
     order = shape.order or (0,)
     first = max(order.index(kind) for kind in set(order)) + 1
     lists = [v for v in config.values() if isinstance(v, list) and len(v) == shape.layers]
-    periods = [n for n in map(_period, lists) if n <= _LONGEST_PERIOD]
+    periods = [n for n in map(find_period, lists) if n <= _LONGEST_PERIOD]
     shared = config.get("num_kv_shared_layers")
     most = max([LAYERS, first, *periods])
     if shape.model_type in _SHARED_FROM:
@@ -151,13 +152,6 @@ def _inside(value: object, few: int) -> object:
     if not isinstance(value, list):
         return value
     return [number for number in value if type(number) is not int or number <= few]
-
-
-def _period(pattern: list[Any]) -> int:
-    """Return the period of a list in entries."""
-    sizes = range(1, len(pattern))
-    cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))
-    return next(cycles, len(pattern))
 
 
 def _layer_path(entry: Entry, config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import derived_table, encoder_table
 from ftc.compiler.knowledge.architectures.encoders import read_bare, read_encoder
+from ftc.compiler.knowledge.architectures.layer_kinds import find_period
 from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
@@ -96,7 +97,7 @@ def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
         return shape.layers
     said = (config.get(name) for name in _INTERVALS)
     periods = [n for n in said if isinstance(n, int)]
-    periods += [_period(config[key]) for key in _patterns(config)]
+    periods += [find_period(config[key]) for key in _patterns(config)]
     longest = max([LAYERS, *periods, _PERIODS.get(shape.model_type, 1)])
     return min(shape.layers, longest, max(_LONGEST_PERIOD, LAYERS))
 
@@ -104,13 +105,6 @@ def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
 def _patterns(config: Mapping[str, Any]) -> list[str]:
     names = ("layer_types", "no_rope_layers")
     return [name for name in names if isinstance(config.get(name), list) and config[name]]
-
-
-def _period(pattern: list[Any]) -> int:
-    """Return the period of a list in entries."""
-    sizes = range(1, len(pattern))
-    cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))
-    return next(cycles, len(pattern))
 
 
 def _lists(config: Mapping[str, Any], layers: int) -> dict[str, Any]:
