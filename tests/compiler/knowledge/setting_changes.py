@@ -10,6 +10,7 @@ from typing import Any, Final
 from benchmarks.families import read_cases
 from benchmarks.rehearsals import read_families
 from ftc.compiler.knowledge.architectures.architecture import is_convertible
+from ftc.compiler.knowledge.exports.converter import find_converter
 from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper
 from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.rehearse.miniature import shrink
@@ -37,7 +38,7 @@ _BASES: Final = 5
 _UNTRIED: Final = re.compile(
     r".*(_size|_dim|_rank|window|eps|epsilon|_tokens?|_token_id|dropout|initializer|coef|z_loss"
     r"|chunk_size|pretraining_tp|tensor_parallel|output_router_logits|query_pre_attn_scalar"
-    r"|.*group.*|is_encoder_decoder|.*pdrop|.*logits_to_keep|.*d_conv|.*d_head|.*d_state|.*d_ssm"
+    r"|.*group.*|n_layer|is_encoder_decoder|.*pdrop|.*logits_to_keep|.*d_conv|.*d_head|.*d_state|.*d_ssm"
     r"|num_attention_heads|mamba_expand|mamba_n_heads|attn_layer_indices|.*loss.*|conv_kernel"
     r"|.*group.*|.*top_?k.*|.*experts_per_tok|moe_k|n_routed_experts|.*_experts|first_k_dense.*"
     r"|time_step|num_hidden_layers|use_cache|return_dict|is_decoder|output_attentions"
@@ -83,10 +84,13 @@ def _shrink(config: Mapping[str, Any]) -> Data | None:
 
 def list_changes(base: Data) -> Iterator[tuple[str, Any]]:
     """Yield settings that differ from those of a base, each with one other value."""
+    converter = find_converter(base["architectures"][0])
+    drops_head = converter is not None and converter.drops_head
     seen = set()
     for key, value in (*_of_types(base), *_of_values(base), *_of_rope(base)):
         code = f"{key} {json.dumps(value, sort_keys=True)}"
-        if _UNTRIED.fullmatch(key) is None and code not in seen:
+        is_told = key == "tie_word_embeddings" and drops_head  # by FTC645
+        if _UNTRIED.fullmatch(key) is None and code not in seen and not is_told:
             seen.add(code)
             yield key, value
 

@@ -37,6 +37,8 @@ SOURCE: Final = (
     "converter of the llama-cpp-python 0.3.36 source distribution"
 )
 SECONDS: Final = 60
+#: llama.cpp would start a debugger where it ends the process, which keeps the pipes open.
+SETTINGS: Final = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "GGML_NO_BACKTRACE": "1"}
 SIZES: Final = ("num_attention_heads", "hidden_size", "head_dim")
 #: What transformers has where a config with YaRN does not say it.
 DEFAULTS: Final = {"beta_fast": "32", "beta_slow": "1"}
@@ -69,7 +71,7 @@ class Converting:
         script = Path(__file__).with_name("converted_settings.py")
         return subprocess.Popen(
             [sys.executable, script, self.converter, self.work],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
+            env=os.environ | SETTINGS,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -79,7 +81,7 @@ class Converting:
         """Kill the script."""
         if self.process is not None:
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
             self.process = None
 
 
