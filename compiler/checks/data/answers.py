@@ -27,8 +27,8 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
     to make facts up. Such a column has words of the answer that the same column of another row does
     not have, or a name such as that of a column of system messages. Without a column of verdicts,
     answers that were judged bad are learned too.
-    If two columns have names that are usual for answers or prompts, only one is read. An explanation
-    of the answer and the options of a multiple-choice question are left out too.
+    If two columns have names that are usual for answers or prompts, only one is read. An
+    explanation of the answer and the options of a multiple-choice question are left out too.
 
     Example: {"data": {"source": "passages-questions-answers.jsonl",
      "columns": {"prompt": "question", "completion": "answer"}}}

@@ -433,6 +433,23 @@ def test_a_size_that_is_none_is_told(tmp_path: Path, key: str, value: object) ->
     assert (found.code, f"`{key}` is" in found.message) == ("FTC102", True)
 
 
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [({"AutoConfig": 1}, "AutoConfig"), ({"AutoModelForCausalLM": None}, "AutoModelForCausalLM"),
+     ({"AutoConfig": "configuration.OwnConfig"}, None), ({"AutoTokenizer": 1}, None)],
+)  # fmt: skip
+def test_a_class_of_code_without_a_name_is_told(
+    tmp_path: Path, named: dict[str, object], told: str | None
+) -> None:
+    """Transformers reads a number in it as text, also where it has the class itself."""
+    path = write_model(tmp_path / "model") / "config.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**said, "auto_map": named}), encoding="utf-8")
+    found = read_config(tmp_path / "model", "./model")
+    said = found.message if isinstance(found, Finding) else ""
+    assert (f"`auto_map.{told}` is" in said) is bool(said) is (told is not None)
+
+
 def test_a_rank_of_zero_is_told(make_spec: Any, model_folder: Path) -> None:
     """Its class asks whether the rank is null, and would make matrices without elements."""
     named = {"architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2"}
