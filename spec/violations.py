@@ -31,7 +31,6 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
-from ftc.spec.several import report_several
 from ftc.spec.switched import report_named_field, report_switch
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.hub_page import find_repository
@@ -40,6 +39,7 @@ from ftc.spec.values.phrases import find_others, find_word_in, split_words
 from ftc.spec.values.repair import Repair, find_repair, is_switch
 from ftc.spec.values.repaired import help_of, pairs_of
 from ftc.spec.values.rule_codes import find_code
+from ftc.spec.values.several import report_several
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_stated
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid

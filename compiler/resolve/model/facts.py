@@ -102,9 +102,7 @@ def _from_files(
     name: str, found: ModelFolder, config: Config, folder: Path, head: Head
 ) -> ModelFacts | Unknown:
     """Return the facts from config, weights and the Hub's description."""
-    said = (
-        found.repository
-    )  # if known, no weights on this disk are read: a download changes nothing
+    said = found.repository  # if known, weights on this disk are not read: they change nothing
     weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
     if (fault := _find_fault(name, config, weights)) is not None:
         return Unknown(finding=fault)
