@@ -8,6 +8,7 @@ _ALIKE = 0.6
 _CLEARLY = 0.1
 _SLIP = 0.74
 _LONG = 6  # letters of a word in which one wrong one is a slip
+_SHORT = 3  # letters of a word that is another one with any other letter
 _VERY_LONG = 12  # letters of a name in which two wrong ones are
 _NO_DIGIT = re.compile(r"\D")
 _MANY_LETTERS = 100
@@ -74,9 +75,22 @@ def is_misspelt(word: str, meant: str, known: Collection[str]) -> bool:
     most = 0 if length < _LONG else 1 if length < _VERY_LONG else 2
     if _NO_DIGIT.sub("", written) != _NO_DIGIT.sub("", right):
         return False
+    if not _has_same_words(word, meant):
+        return False
     others = (plain(choice) for choice in known if plain(choice) != right)
     return _is_within(written, right, most) and not any(
         _is_within(written, each, most) for each in others
+    )
+
+
+def _has_same_words(name: str, meant: str) -> bool:
+    """Return whether two names have as many words, and the short ones among them are the same."""
+    words, others = (re.split(r"[-_ ]", each.casefold()) for each in (name, meant))
+    if len(words) == 1 < len(others):
+        return True  # written as one word
+    return len(words) == len(others) and all(
+        one == other or max(len(one), len(other)) > _SHORT
+        for one, other in zip(words, others, strict=True)
     )
 
 

@@ -88,6 +88,10 @@ def test_another_word_with_some_letters_in_common_is_not_certain() -> None:
         ("max_length", "min_length", False),
         ("adam_beta3", "adam_beta2", False),
         ("dropuot", "dropout", True),
+        ("kd_temperature", "temperature", False),
+        ("target_r", "targets", False),
+        ("loss_fn", "loss_on", False),
+        ("learningRat", "learning_rate", True),
     ],
 )
 def test_a_key_that_contains_the_name_of_a_field_is_another_name(
