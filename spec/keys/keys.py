@@ -54,6 +54,7 @@ from ftc.spec.values.nearest import is_likely, is_misspelt, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.synonyms import (
     SWITCHES,
+    find_candidates,
     find_owners,
     find_section,
     find_word,
@@ -441,7 +442,8 @@ def _may_hold(found: str, value: Any, pointer: str) -> bool:
         return True
     if not isinstance(value, str):
         return any(accepts_type(branch, value) for branch in branches(field.schema))
-    return nearest(value, words_of(field.schema)) is not None
+    is_alike = nearest(value, words_of(field.schema)) is not None
+    return is_alike or bool(find_candidates(value, field.schema))
 
 
 def _by_word(

@@ -278,3 +278,9 @@ def test_accumulation_steps_may_be_in_any_section(section: str) -> None:
     """The steps are read where they are written."""
     key = "gradient_accumulation_steps"
     assert only(spec_with(section, key, 4), key).code == "FTC032"
+
+
+def test_an_ambiguous_value_leads_to_the_field_that_it_may_be_a_value_of() -> None:
+    """`deepspeed` may be three strategies; the key is that of one field all the same."""
+    found = only({**BASE, "training": {"strategy": "deepspeed"}}, "strategy")
+    assert "`distribution.strategy`" in found.help
