@@ -62,7 +62,7 @@ class ModelFacts:
     `wrapper` is the multimodal class that it names; other fields then describe the language model,
     at `text_prefix` of what is loaded. `vision` is the tower of an image-text model, None for any
     other. `tensor_shape`, from names and sides of tensors, replaces `shape` if no table has it.
-    `is_lifted`: config.json has the keys without which the rehearsals of the class stop. `unlike` is
+    `is_lifted`: config.json has the keys without which rehearsals of the class stop. `unlike` is
     its first setting with which a miniature of the class stops on the way to GGUF.
     `has_other_head`: it ties the output head, and the weights have another one. `reads_both_ways`:
     each token of this causal class sees later ones. `purpose`: what a text-comparing model gives.

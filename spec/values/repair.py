@@ -299,12 +299,15 @@ def _number(value: Any, field: Schema) -> Repair | None:
         read_unit(value) in ("%", *prefix, *field.get("x-units", ()))
         or (_COMMA.fullmatch(value.strip()) is not None and not is_grouped(value.strip()))
     )
+    is_time = False
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
+        is_time = True
         number = _whole(time / seconds)
         has_unit = value.count(":") != 1  # two numbers of a clock may be minutes and seconds
     if number is None or not is_valid(number, field):
         return None
-    return Repair(value=number, help="near", safety="safe" if has_unit else "unsafe")
+    safety: Safety = "safe" if has_unit else "unsafe"
+    return Repair(value=number, help="near", safety=safety, exact=is_time and has_unit)
 
 
 def _quoted(value: Any, field: Schema) -> Repair | None:
