@@ -35,7 +35,7 @@ from ftc.tui.questions.answers import understand
 from ftc.tui.questions.choices import meets_all, plan_options
 from ftc.tui.questions.detection import detect, make_examples, tell_detection
 from ftc.tui.questions.dialogue import GOAL, Option, Question
-from ftc.tui.questions.ordinals import find_offer
+from ftc.tui.questions.ordinals import find_offer, split_choice
 from ftc.tui.state.draft import Draft, list_values
 from ftc.tui.state.goals import find_goal
 from ftc.tui.state.likely_files import list_spaced, read_columns
@@ -211,6 +211,11 @@ class Session(Conversation):
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
             return take_option(self, option)
+        if (both := split_choice(text, self.options)) is not None:
+            told = take_option(self, both[0])
+            lines = [*(each for each in told if each.kind != "question"), *self._answer(both[1])]
+            self.taken = both[0].changes
+            return lines
         planned = self.situation.planned_values()
         if (again := self._followed(text, planned)) is not None:
             self.reading = again
@@ -443,8 +448,7 @@ class Session(Conversation):
             self.model_wish = ModelWish()
             return [self.line("wish.none", words=choice.words), *self.ask()]
         self.step, self.tabled = question, ()
-        line = self.line("wish.asked", words=choice.words)
-        return [*self.table(), Line(who="ftc", text=line.text, kind="question")]
+        return [*self.table(), self.line("wish.asked", "question", words=choice.words)]
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
         if choice.wish is not None:
