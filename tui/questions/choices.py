@@ -13,6 +13,7 @@ from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.shortlist import (
+    FREE_LICENCES,
     METHODS,
     MOST_FOR_LABELS,
     ModelRequirements,
@@ -381,6 +382,16 @@ def _names(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
     yield name, name
 
 
+def _licences(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the licence of the base, and the free ones if the base has one of them."""
+    del draft, folder
+    own = None if situation.model is None else situation.model.licence
+    if own is not None:
+        yield own, own
+    if own is None or own in FREE_LICENCES:
+        yield from ((name, name) for name in sorted(FREE_LICENCES) if name != own)
+
+
 def slug(text: str) -> str:
     """Return a name that the schema accepts."""
     return re.sub(r"[^a-z0-9]+", "-", fold(text)).strip("-")[:_LONGEST_NAME].strip("-") or "run"
@@ -397,5 +408,6 @@ _VALUES: Final[Mapping[str, Values]] = {
     "/method/type": _methods,
     "/export/types": _exports,
     "/name": _names,
+    "/publish/licence": _licences,
 }
 _PLANNED: Final = frozenset({"/model/id", "/hardware/gpu", "/method/type", "/export/types"})

@@ -198,4 +198,4 @@ def test_a_choice_with_a_question_is_taken_and_answered(
     reply = "\n".join(line.text for line in session.reply(text))
     assert session.draft.get("/model/id") == "meta-llama/Llama-3.2-1B-Instruct"
     assert "llama3.2" in reply
-    assert "/model/id" not in {session.step.pointer if isinstance(session.step, Question) else ""}
+    assert not isinstance(session.step, Question) or session.step.pointer != "/model/id"
