@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.checks.registry import find_contradictions, run_checks
 from ftc.compiler.checks.vetting import vet_fixes, vet_rest
 from ftc.compiler.placement import Placement
 from ftc.compiler.plan.plan import Plan
@@ -176,11 +176,11 @@ class Compilation:
     def judged(self) -> tuple[Finding, ...]:
         """The findings, with pointers in the long form: unknown facts first, then the rules.
 
-        Rules are not run for an incomplete spec.
+        For an incomplete spec, only the rules that require no fact are run.
         """
         facts, plan = self.planned, self.plan
         if self.unsaid:
-            return _list_unknown(facts)
+            return (*_list_unknown(facts), *find_contradictions(self.spec, facts))
         others = () if self.locked else (*find_stale(self.kept, self.document.folder), *self._seen)
         judged = run_checks(
             self.spec, facts, plan, others=others, other_explanations=(*VERIFY, *WRITE)

@@ -9,6 +9,7 @@ from typing import Final
 
 from ftc.compiler.pipeline import compile_bundle, write
 from ftc.compiler.render.extras import Extra
+from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, reason_of
 from ftc.tui.bundle.next_steps import NextSteps, find_next_steps
@@ -89,7 +90,7 @@ def _compile(path: Path, *extras: Extra) -> Finished:
     if outcome.failed:
         return Finished(spec=path, bundle=None, findings=outcome.findings)
     write(outcome)
-    names = tuple(sorted(file.name for file in outcome.files))
+    names = tuple(sorted((*(file.name for file in outcome.files), LOCK_NAME)))
     readme = next((file.text for file in outcome.files if file.name == README_NAME), None)
     launcher = outcome.spec.launch.type if outcome.spec else "local"
     return Finished(

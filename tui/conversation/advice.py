@@ -8,7 +8,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.questions.choices import offer
+from ftc.tui.questions.choices import meets_all, offer
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.limits import is_over, tell_limit
 from ftc.tui.state.line import Line
@@ -152,11 +152,14 @@ def recommend_models(
         goal=conversation.goal,
         model_wish=reduce(ModelWish.joined, wishes, conversation.model_wish.joined(wish)),
     )
+    suits = any(map(meets_all, found.options))
+    if not suits and isinstance(conversation.step, Question) and conversation.step.trouble:
+        return conversation.ask()  # the open error may be why no model suits
+    told = conversation.line("models" if suits else "no_models")
     if not found.options:
-        return [conversation.line("no_models"), *conversation.ask()]
+        return [told, *conversation.ask()]
     conversation.step, conversation.tabled = found, ()
-    table = conversation.ask() or conversation.table()
-    return [conversation.line("models"), *table]
+    return [told, *(conversation.ask() or conversation.table())]
 
 
 def slow(conversation: Conversation, about: str) -> list[Line]:

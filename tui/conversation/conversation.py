@@ -31,6 +31,8 @@ from ftc.tui.state.situation import Observer, Situation
 from ftc.tui.understanding.reading import Change, Limit, ModelWish
 
 _TYPES: Final = "/export/types"
+_MODEL: Final = "/model/id"
+_REPAIR: Final = "option.repair"
 #: A callback that gets a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
 #: The fields that a plan requires, by section; one field of each section is enough.
@@ -165,8 +167,10 @@ class Conversation:
             lines.append(Line(who="ftc", text=text, kind="trouble"))
         if self.step.optional:
             return lines
+        if self.step.pointer == _MODEL and not self.step.options:
+            lines.append(self.line("no_models"))
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
-        if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
+        if len(self.step.options) > 1 and self.step.options[1].key == _REPAIR:
             question = self.voice.say("which_repair")
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
 
@@ -214,7 +218,8 @@ class Conversation:
         if self.step.pointer == _TYPES and model is not None:
             told += [_tabled(tabulate_types(model, self.voice)), self.line("types.legend")]
         data = self.situation.data
-        if table and (self.goal == "classify" or (data is not None and data.labels)):
+        labels = self.goal == "classify" or (data is not None and bool(data.labels))
+        if table and labels and self.model_wish.least is None:
             told.append(self.line("models.for_labels"))
         if table and data is not None and with_usual_rows(data) != data:
             rows = with_usual_rows(data).usable_rows
@@ -247,6 +252,8 @@ class Conversation:
 
     def label(self, option: Option) -> str:
         """Return the text of an answer: its own sentence, or else its value."""
+        if option.way is not None and option.key == _REPAIR:
+            return option.way.render(self.voice.language)
         if option.key is not None:
             return self.voice.say(option.key, label=option.label)
         pointer = self.step.pointer if isinstance(self.step, Question) else ""
@@ -256,6 +263,8 @@ class Conversation:
         """Return the consequence of an answer; empty if there is no plan."""
         outlook = "" if option.plan is None else self.outlook(option.plan)
         told = [self._tell(key, values) for key, values in option.told]
+        if option.way is not None and option.key != _REPAIR:
+            told.insert(0, option.way.render(self.voice.language))
         return "; ".join(part for part in (*told, outlook) if part)
 
     def _tell(self, key: str, values: Mapping[str, Any]) -> str:

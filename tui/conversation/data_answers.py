@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.compiler.resolve.facts import DataFacts, Label
+from ftc.spec.message import Message
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_decision
 from ftc.tui.questions.fact_summary import answer_labels, summarize_facts
@@ -67,6 +68,23 @@ def tell_labels(conversation: Conversation, text: str) -> list[Line]:
     key = "topic.labels" if fewest else "topic.labels.few"
     line = conversation.line(key, count=len(labels), most=_counted(most), fewest=_counted(fewest))
     return conversation.answer(line, *_scarce_labels(conversation))
+
+
+def tell_personal(conversation: Conversation, text: str) -> list[Line]:
+    """Say how many rows hold personal data, by kind; the text is never shown."""
+    del text
+    facts = conversation.situation.data
+    if facts is None:
+        return conversation.answer(conversation.line("topic.personal.any"))
+    looked = facts.contents.personal_looked_rows
+    found = [
+        Message(f"private.{kind}", {"rows": rows}).render(conversation.voice.language)
+        for kind, rows in facts.contents.personal.items()
+        if rows
+    ]
+    key = "topic.personal" if found else "topic.personal.none"
+    line = conversation.line(key, rows=looked, kinds=", ".join(found))
+    return conversation.answer(line)
 
 
 def _counted(labels: list[Label]) -> str:

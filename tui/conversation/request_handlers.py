@@ -1,5 +1,6 @@
 """The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -128,11 +129,20 @@ def _left(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _why(conversation: Conversation, about: str) -> list[Line]:
+    """Give the reason for the question and for the suggested answer; each is said once."""
     del about
-    told = []
-    if isinstance(conversation.step, Question):
-        told.append(conversation.line("why", why=conversation.voice.why(conversation.step.pointer)))
-    return [*told, *conversation.ask()]
+    step = conversation.step
+    if not isinstance(step, Question):
+        return conversation.ask()
+    asked, reason = conversation.ask(), conversation.voice.why(step.pointer)
+    told = (
+        [] if any(reason in line.text for line in asked) else [conversation.line("why", why=reason)]
+    )
+    option = _suggestion(step)
+    because = "" if option is None else conversation.consequence(option)
+    if option is not None and because:
+        told.append(conversation.line("advise", label=conversation.label(option), why=because))
+    return [*told, *asked]
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
@@ -202,22 +212,42 @@ def _quit(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _compile(conversation: Conversation, about: str) -> list[Line]:
-    """Write the spec and the bundle, unless a question is still open."""
+    """Write the spec and the bundle, unless a question with several answers is still open."""
     del about
+    conversation.look()
+    taken = [*_take_single_answers(conversation)]
     if isinstance(next_step(conversation.draft, conversation.situation), Question):
-        return [conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+        return [*taken, conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
     path = spec_path(conversation.draft, conversation.observer.folder, conversation.spec)
     try:
         finished = finish(conversation.draft, path)
     except EnvironmentFailure as failure:
-        return [_failed(conversation, failure)]
+        return [*taken, _failed(conversation, failure)]
     conversation.spec, conversation.finished = finished.spec, finished
     if finished.bundle is None:
-        return [_told(conversation, finding) for finding in finished.findings]
-    tree = "\n".join(f"  {name}" for name in finished.files)
+        return [*taken, *(_told(conversation, finding) for finding in finished.findings)]
+    tree = "\n".join(f"  {name}" for name in _fold_folders(conversation, finished.files))
     warnings = [_told(conversation, finding) for finding in finished.findings]
     compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
-    return [*warnings, compiled, Line(who="ftc", text=say_next(finished, conversation.voice))]
+    following = Line(who="ftc", text=say_next(finished, conversation.voice))
+    return [*taken, *warnings, compiled, following]
+
+
+def _take_single_answers(conversation: Conversation) -> Iterator[Line]:
+    """Take the suggested answer of each open question that has no other."""
+    while (option := _suggestion(conversation.step)) is not None:
+        step = conversation.step
+        if not isinstance(step, Question) or len(step.options) != 1:
+            return
+        yield take_option(conversation, option, chosen=True)[0]
+
+
+def _fold_folders(conversation: Conversation, names: Sequence[str]) -> Iterator[str]:
+    """Yield the names, but each folder once, with the number of its files."""
+    held = Counter(name.partition("/")[0] for name in names if "/" in name)
+    yield from (name for name in names if "/" not in name)
+    for folder, count in held.items():
+        yield conversation.voice.say("compiled.folder", folder=folder, count=count)
 
 
 def _save(conversation: Conversation, about: str) -> list[Line]:

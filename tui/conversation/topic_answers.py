@@ -1,5 +1,6 @@
 """Answers questions about licence, privacy, cost, time, rows and more with facts."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -16,6 +17,7 @@ from ftc.tui.conversation.data_answers import (
     tell_dropped,
     tell_labels,
     tell_lengths,
+    tell_personal,
 )
 from ftc.tui.conversation.fact_answers import (
     compare_families,
@@ -34,7 +36,8 @@ from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
 from ftc.tui.understanding.text.message import Message, fold
-from ftc.tui.understanding.text.numbers import as_written
+from ftc.tui.understanding.text.numbers import as_written, read_number
+from ftc.tui.understanding.text.sentences import asks_what
 from ftc.tui.understanding.values.quantities import read_prices
 
 #: What a licence allows, by the beginning of its identifier; the first match counts.
@@ -44,6 +47,13 @@ _LICENCES: Final[Mapping[str, str]] = {
     "cc-by-sa": "share_alike", "cc-by": "free",
 }  # fmt: skip
 _MOST_PARTS: Final = 3
+_WATTS: Final = 100  # for which the energy is given: the table of GPUs has no power
+_AMOUNT: Final = r"\d+(?:[.,]\d+)?"
+#: A price of energy: "0.30 euro per kWh", "if a kWh is 0.30".
+_PER_KWH: Final = re.compile(
+    rf"(?P<before>{_AMOUNT})\W{{0,2}}[a-z]*\W{{0,2}}(?:per|a|an|the|el|per cada|por|/)\W{{0,2}}kwh"
+    rf"|\bkwh\b\D{{0,25}}(?P<after>{_AMOUNT})"
+)
 _OBJECTIVE: Final = "/objective/type"
 #: The context length in tokens for which the size of the KV cache is given.
 _CACHED_TOKENS: Final = 4096
@@ -130,6 +140,31 @@ def _cost(conversation: Conversation, text: str) -> list[Line]:
         return [*_time_told(conversation, plan), *conversation.answer(line)]
     money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
     return conversation.answer(conversation.line("topic.cost", **money))
+
+
+def _energy(conversation: Conversation, text: str) -> list[Line]:
+    """Say what the plan's hours take per 100 W, and what they cost at a price per kWh."""
+    plan, voice = conversation.supposed_plan(), conversation.voice
+    if plan is None or plan.time is None:
+        return conversation.answer(conversation.line("topic.energy.any"))
+    time, count = plan.time.total_seconds, plan.decisions.distribution.world.value
+    used = time / 3600 * _WATTS / 1000
+    told = [
+        conversation.line(
+            "topic.energy", time=voice.duration(time), count=count, kwh=voice.show(_round(used))
+        )
+    ]
+    found = _PER_KWH.search(fold(text))
+    price = None if found is None else read_number(found["before"] or found["after"])
+    if price is not None:
+        cost = voice.show(_round(used * price))
+        told.append(conversation.line("topic.energy.price", price=voice.show(price), cost=cost))
+    return conversation.answer(*told)
+
+
+def _round(value: float) -> float:
+    """Return a number with two significant digits."""
+    return float(f"{value:.2g}")
 
 
 def _time(conversation: Conversation, text: str) -> list[Line]:
@@ -273,6 +308,8 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
         run = conversation.draft.get("/name") or "my-model"
         key = "topic.ollama" if "ollama" in fold(text) else "topic.gguf_program"
         line = conversation.line(key, types=", ".join(types), type=types[0], name=run)
+        if not asks_what(text):
+            line = conversation.line("topic.yes", answer=line.text)
         return conversation.answer(line)
     change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
     wrong = _find_error_with(conversation, (change,))
@@ -328,7 +365,9 @@ _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "spec": tell_spec,
     "changes": tell_changes,
     "licence": _licence,
+    "personal": tell_personal,
     "privacy": _privacy,
+    "energy": _energy,
     "slow": _slow,
     "overfitting": _overfitting,
     "resume": _resume,

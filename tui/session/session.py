@@ -21,6 +21,7 @@ from ftc.tui.conversation.goal_dialogue import (
     tell_goal,
     with_objective,
     write_and_use,
+    write_label_as_text,
 )
 from ftc.tui.conversation.repair import find_fixable, repair
 from ftc.tui.conversation.request_handlers import handle, save_at
@@ -31,10 +32,10 @@ from ftc.tui.languages.field_names import find_asked, name_field
 from ftc.tui.languages.spoken import find_spoken
 from ftc.tui.languages.voice import Language, Voice
 from ftc.tui.questions.answers import understand
-from ftc.tui.questions.choices import plan_options
+from ftc.tui.questions.choices import meets_all, plan_options
 from ftc.tui.questions.detection import detect, make_examples, tell_detection
 from ftc.tui.questions.dialogue import GOAL, Option, Question
-from ftc.tui.questions.ordinals import find_offer
+from ftc.tui.questions.ordinals import find_offer, split_choice
 from ftc.tui.state.draft import Draft, list_values
 from ftc.tui.state.goals import find_goal
 from ftc.tui.state.likely_files import list_spaced, read_columns
@@ -210,6 +211,11 @@ class Session(Conversation):
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
             return take_option(self, option)
+        if (both := split_choice(text, self.options)) is not None:
+            told = take_option(self, both[0])
+            lines = [*(each for each in told if each.kind != "question"), *self._answer(both[1])]
+            self.taken = both[0].changes
+            return lines
         planned = self.situation.planned_values()
         if (again := self._followed(text, planned)) is not None:
             self.reading = again
@@ -316,9 +322,12 @@ class Session(Conversation):
             self.goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
             reading = self.reading = with_objective(reading, found[0], self.draft)
+        as_text = write_label_as_text(reading)
+        told = [] if as_text is reading else [self.line("objective.as_text")]
+        reading = self.reading = as_text
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
-        lines = [*self._remarks(reading), *lines]
+        lines = [*self._remarks(reading), *told, *lines]
         if reading.asked is None:
             return [*refused, *(lines or self.ask())]
         noted = [line for line in lines if line.kind == "noted"]
@@ -409,8 +418,10 @@ class Session(Conversation):
         if text.isdecimal() and 1 <= int(text) <= len(self.options):
             return self.options[int(text) - 1]
         folded = text.casefold()
-        named = next((each for each in self.options if each.label.casefold() == folded), None)
-        return named or find_offer(text, self.options)
+        for each in self.options:
+            if folded in (each.label.casefold(), self.label(each).casefold()):
+                return each
+        return find_offer(text, self.options)
 
     def _names(self, text: str) -> Names:
         """Return the files with spaces in their names, and the columns of the data."""
@@ -433,12 +444,11 @@ class Session(Conversation):
             self.reading = replace(self.reading, choices=left)
             return [self.line("wish.met", model=own), *self.ask()]
         question = self.offer(Question(pointer=choice.pointer))
-        if not question.options:
+        if not any(map(meets_all, question.options)):
             self.model_wish = ModelWish()
             return [self.line("wish.none", words=choice.words), *self.ask()]
         self.step, self.tabled = question, ()
-        line = self.line("wish.asked", words=choice.words)
-        return [*self.table(), Line(who="ftc", text=line.text, kind="question")]
+        return [*self.table(), self.line("wish.asked", "question", words=choice.words)]
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
         if choice.wish is not None:

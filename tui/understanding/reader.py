@@ -44,7 +44,7 @@ from ftc.tui.understanding.experts.abbreviated import read_abbreviated
 from ftc.tui.understanding.experts.jargon import read_jargon
 from ftc.tui.understanding.experts.parts import read_parts
 from ftc.tui.understanding.exports.exports import read_exports
-from ftc.tui.understanding.exports.publishing import read_licence, settle_privacy
+from ftc.tui.understanding.exports.publishing import read_publishing, settle_privacy
 from ftc.tui.understanding.exports.run_names import read_run_names
 from ftc.tui.understanding.exports.served_exports import read_served
 from ftc.tui.understanding.fields.carried import read_carried
@@ -381,7 +381,7 @@ def _read_first(
     yield from read_files(message, draft, files, hub)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
-    yield from read_licence(message)
+    yield from read_publishing(message, draft)
     yield from read_model_wishes(message, draft)
     yield from read_models(message, draft)
     yield from read_served(message, _types(draft, "vllm"))
