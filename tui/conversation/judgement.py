@@ -6,13 +6,14 @@ from typing import Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.findings.finding import Finding
-from ftc.tui.conversation.advice import AMOUNT, fit
+from ftc.tui.conversation.advice import fit
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_page, topics
 from ftc.tui.conversation.field_advice import compare_amounts, tell_field
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
+from ftc.tui.understanding.machines.supposed import AMOUNT
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
 from ftc.tui.understanding.text.message import fold
