@@ -12,12 +12,13 @@ from ftc.tui.questions.choices import offer
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.limits import is_over, tell_limit
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.fields.removed import read_removed
 from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.limits import read_limit
 from ftc.tui.understanding.machines.supposed import AMOUNT
 from ftc.tui.understanding.models.model_wishes import read_model_wishes
 from ftc.tui.understanding.reader import read
-from ftc.tui.understanding.reading import Change, Choice, ModelWish
+from ftc.tui.understanding.reading import Change, Choice, Limit, ModelWish
 from ftc.tui.understanding.text.lexicon import NEGATORS
 from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import read_number
@@ -208,6 +209,16 @@ def limit(conversation: Conversation, about: str) -> list[Line]:
     chosen = below or tried
     chosen.sort(key=lambda each: each.plan.time_seconds or 0.0 if each.plan else 0.0)
     return [*told, *_offer(conversation, chosen, "limit.below" if below else "limit.nearer")]
+
+
+def unlimit(conversation: Conversation, about: str) -> list[Line]:
+    """Drop the limits on time and cost, and the limits of the draft that the words name."""
+    removed = tuple(read_removed(Message(about), conversation.draft.data))
+    had, conversation.limit = conversation.limit, conversation.limit if removed else Limit()
+    if removed:
+        return conversation.apply(removed)
+    key = "limit.none" if had == Limit() else "limit.dropped"
+    return [conversation.line(key), *conversation.ask()]
 
 
 def _is_quicker(other: Plan | None, plan: Plan) -> bool:

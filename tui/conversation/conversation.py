@@ -13,12 +13,22 @@ from typing import Any, Final
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.shortlist import with_usual_rows
 from ftc.spec.findings.finding import Finding
+from ftc.spec.schema import fields_by_pointer
 from ftc.tui.bundle.finish import Finished
 from ftc.tui.bundle.launching import Launched
 from ftc.tui.languages.translation import tell_with_help
 from ftc.tui.languages.voice import Voice
 from ftc.tui.questions.choices import offer
-from ftc.tui.questions.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
+from ftc.tui.questions.dialogue import (
+    Done,
+    Option,
+    Question,
+    Step,
+    ask_goal,
+    asked_pointers,
+    concerns,
+    next_step,
+)
 from ftc.tui.questions.fact_summary import summarize_facts
 from ftc.tui.questions.gguf_table import tabulate_types
 from ftc.tui.questions.model_table import tabulate
@@ -33,6 +43,8 @@ from ftc.tui.understanding.reading import Change, Limit, ModelWish
 _TYPES: Final = "/export/types"
 #: A callback that gets a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
+#: What follows a yes.
+Confirmed = Callable[["Conversation"], list[Line]]
 #: The fields that a plan requires, by section; one field of each section is enough.
 _PLANNED_FROM: Final[Mapping[str, tuple[str, ...]]] = {
     "model": ("/model/id",),
@@ -47,8 +59,8 @@ class Conversation:
     """The draft, its history and the current step; methods return the lines to show.
 
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it.
-    `supposed` is the proposal before this message, which a question may be about. `saves` is the
-    file that is written after a yes, although the draft has errors. `goal` is None until the user
+    `supposed` is the proposal before this message, which a question may be about. `confirms`
+    writes files after a yes. `goal` is None until the user
     states it; then the data shows what the model learns. `lacks_data` means that the user said that
     there is no data yet. `model_wish` limits the offered models, and `limit` the time and the cost
     of the run. `tabled` is the table that was shown last. `agent` is the language model, or None
@@ -66,7 +78,7 @@ class Conversation:
     proposal: tuple[Change, ...] = ()
     writes: Goal | None = None
     supposed: tuple[Change, ...] = ()
-    saves: Path | None = None
+    confirms: "Confirmed | None" = None
     goal: Goal | None = None
     lacks_data: bool = False
     model_wish: ModelWish = field(default_factory=ModelWish)
@@ -319,7 +331,8 @@ class Conversation:
         old = None if before is None else before.get(change.pointer)
         if change.value is None:
             unset = before is not None and old is None
-            return self.voice.say("planned_already" if unset else "planned_again", name=name)
+            key = "already" if unset else "again"
+            return self.voice.say(f"{_who_decides(change.pointer)}_{key}", name=name)
         if old is None or old == change.value:
             return f"{name} = {_value(change.value)}"
         return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
@@ -356,6 +369,14 @@ def _differing(change: Change, draft: Draft) -> str:
         for value in (draft.get(change.pointer), change.value)
     )
     return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"
+
+
+def _who_decides(pointer: str) -> str:
+    """Return what happens to a field that is not set: ftc asks, plans it, or leaves it out."""
+    if pointer in asked_pointers():
+        return "asked"
+    known = fields_by_pointer().get(pointer)
+    return "left_out" if known and known.schema.get("default", "") is None else "planned"
 
 
 def _value(value: object) -> str:

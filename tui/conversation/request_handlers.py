@@ -1,9 +1,11 @@
 """The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
+from ftc.compiler.write.conflict import Conflict
 from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.bundle.actions import Act
@@ -16,6 +18,7 @@ from ftc.tui.conversation.advice import (
     limit,
     recommend_models,
     slow,
+    unlimit,
     what_if,
 )
 from ftc.tui.conversation.conversation import Conversation, draft_text
@@ -28,7 +31,7 @@ from ftc.tui.languages.translation import tell, tell_failure
 from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, asked_pointers, next_step
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, read_draft
-from ftc.tui.state.line import Line
+from ftc.tui.state.line import Kind, Line
 from ftc.tui.understanding.fields.spoken import Mention, find_mentions
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
@@ -206,9 +209,20 @@ def _compile(conversation: Conversation, about: str) -> list[Line]:
     del about
     if isinstance(next_step(conversation.draft, conversation.situation), Question):
         return [conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+    return _write(conversation)
+
+
+def _write(conversation: Conversation, *, force: bool = False) -> list[Line]:
+    """Write the spec and the bundle; without `force`, ask before files of the user are replaced."""
     path = spec_path(conversation.draft, conversation.observer.folder, conversation.spec)
     try:
-        finished = finish(conversation.draft, path)
+        finished = finish(conversation.draft, path, force=force)
+    except Conflict as conflict:
+        conversation.spec = path
+        conversation.confirms = None if force else partial(_write, force=True)
+        what = "\n".join(f"  {tell(each, conversation.voice)}" for each in conflict.findings)
+        key, kind = ("conflict.stays", "trouble") if force else ("conflict", "proposal")
+        return [conversation.line(key, cast("Kind", kind), spec=path, what=what)]
     except EnvironmentFailure as failure:
         return [_failed(conversation, failure)]
     conversation.spec, conversation.finished = finished.spec, finished
@@ -217,7 +231,8 @@ def _compile(conversation: Conversation, about: str) -> list[Line]:
     tree = "\n".join(f"  {name}" for name in finished.files)
     warnings = [_told(conversation, finding) for finding in finished.findings]
     compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
-    return [*warnings, compiled, Line(who="ftc", text=say_next(finished, conversation.voice))]
+    steps = Line(who="ftc", text=say_next(finished, conversation.voice))
+    return [*warnings, compiled, conversation.line("compiled.after"), steps]
 
 
 def _save(conversation: Conversation, about: str) -> list[Line]:
@@ -229,16 +244,16 @@ def _save(conversation: Conversation, about: str) -> list[Line]:
     if path.exists() and path != conversation.spec:
         return [conversation.line("taken", path=path)]
     if errors := conversation.errors_to_save():
-        conversation.saves = path
+        conversation.confirms = partial(_save_at, path=path)
         what = "\n".join(f"  {tell(error, conversation.voice)}" for error in errors)
         asked = conversation.line(
             "save.errors", "proposal", count=len(errors), what=what, path=path
         )
         return [asked]
-    return save_at(conversation, path)
+    return _save_at(conversation, path)
 
 
-def save_at(conversation: Conversation, path: Path) -> list[Line]:
+def _save_at(conversation: Conversation, path: Path) -> list[Line]:
     """Write the spec to a file, and ask the open question again."""
     try:
         save(conversation.draft, path)
@@ -386,6 +401,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "quit": _quit,
     "show": tell_spec,
     "compile": _compile,
+    "overwrite": _compile,
     "save": _save,
     "load": _load,
     "plan": _plan,
@@ -399,6 +415,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "lighter": lighter,
     "faster": slow,
     "limit": limit,
+    "unlimit": unlimit,
     "changes": tell_changes,
     "fix": _fix,
     "run": _run,

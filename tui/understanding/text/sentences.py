@@ -103,6 +103,12 @@ def is_question(sentence: str) -> bool:
     return folded.endswith("?") or "\u00bf" in sentence or opens
 
 
+def only_asks(text: str) -> bool:
+    """Return whether all sentences of a text are questions."""
+    sentences = list(split_sentences(text))
+    return bool(sentences) and all(sentence.asks for sentence in sentences)
+
+
 def proposes(question: str) -> bool:
     """Return whether a question proposes its value: "Could Gemma 2B learn that?".
 
