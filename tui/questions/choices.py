@@ -79,7 +79,9 @@ def offer(
         options += [*tuned, *(each for each in shortlist if each.label not in known)]
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
-        options.append(Option(label=label, changes=(change,)))
+        again = question.trouble is not None and value == draft.get(question.pointer)
+        key = "option.retry" if again else None
+        options.append(Option(label=label, changes=(change,), key=key))
     if question.pointer == "/data/source" and question.trouble is None:
         options += _without_data(goal, observer.folder, has_files=bool(options))
     withheld: list[Option] = []

@@ -25,9 +25,9 @@ _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORD
 
 #: An order to compile after the changes of a message; "lora, bf16, compile" is a list of settings.
 _LAST_ACT: Final = re.compile(
-    rf"(?:(?<=\w)[.;!\n]+\s*|,?\s+(?:{any_of(WORDS['joins'])}\s+)+)"
+    rf"(?:(?<=\w)[.;!\n]+\s+|,?\s+(?:{any_of(WORDS['joins'])}\s+)+)"
     rf"(?:{any_of(WORDS['polite'])}[, ]+)?"
-    rf"{any_of(WORDS['requests']['compile'])}(?:[, ]+{any_of(WORDS['again'])})*[\s.!]*$"
+    rf"{any_of(WORDS['compiles'])}(?:[, ]+{any_of(WORDS['again'])})*[\s.!]*$"
 )
 #: What stands before a request that corrects it: "I was wrong, undo that".
 _EXCUSE: Final = re.compile(rf"^{any_of(WORDS['excuses'])}[ ,.;:!]+(?=\S)")

@@ -55,7 +55,9 @@ _ANY_LIMIT: Final = re.compile(
 
 def read_removed(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the limits and other values of the draft that a message removes."""
-    if value_at(draft, "/data/source") is not None or value_at(draft, _ROWS) is not None:
+    match = _WHOLE.search(message.folded)
+    alone = match is not None and match.span() == (0, len(message.folded.rstrip(" .!")))
+    if value_at(draft, _ROWS) is not None or (alone and value_at(draft, "/data/source")):
         yield from _remove(message, _ROWS, _WHOLE)
     limits = [pointer for pointer in _LIMITED if value_at(draft, pointer) is not None]
     for pointer in limits:
