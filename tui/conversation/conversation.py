@@ -6,7 +6,7 @@ the handlers.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,8 +60,7 @@ class Conversation:
 
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it.
     `supposed` is the proposal before this message, which a question may be about. `confirms`
-    writes files after a yes. `goal` is None until the user
-    states it; then the data shows what the model learns. `lacks_data` means that the user said that
+    writes files after a yes.  `lacks_data` means that the user said that
     there is no data yet. `model_wish` limits the offered models, and `limit` the time and the cost
     of the run. `tabled` is the table that was shown last. `agent` is the language model, or None
     without one; `hears` shows its reply while it arrives. `launched` is the process that the last
@@ -79,7 +78,6 @@ class Conversation:
     writes: Goal | None = None
     supposed: tuple[Change, ...] = ()
     confirms: "Confirmed | None" = None
-    goal: Goal | None = None
     lacks_data: bool = False
     model_wish: ModelWish = field(default_factory=ModelWish)
     limit: Limit = field(default_factory=Limit)
@@ -90,6 +88,23 @@ class Conversation:
     agent: Agent | None = None
     hears: Hears = lambda _model, _piece: None
     ended: bool = False
+
+    @property
+    def goal(self) -> Goal | None:
+        """What the model should learn; None until the user states it."""
+        return self.draft.goal
+
+    def settle(self, goal: Goal | None, changes: tuple[Change, ...] = ()) -> list[Line]:
+        """Set the goal and apply changes, which one `undo` reverts together."""
+        before, self.draft = self.draft, replace(self.draft, goal=goal)
+        lines = self.change(changes) if changes else []
+        if self.draft != before:
+            self.past[-1] = before
+        elif goal != before.goal:
+            self.past.append(before)
+            self.future.clear()
+            self.look()
+        return lines
 
     def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
         """Apply changes to the draft, and return the lines about them with the next question."""
@@ -344,9 +359,11 @@ class Conversation:
 
     def told_difference(self, key: str, before: Draft, **values: int) -> Line:
         """Return a sentence about what differs between an earlier draft and the current one."""
-        found = find_differences(before, self.draft)
-        what = ", ".join(self._shown(change, before) for change in found)
-        text = self.voice.say(key if found else "undone_alike", what=what, **values)
+        parts = [self._shown(each, before) for each in find_differences(before, self.draft)]
+        if self.draft.goal != before.goal:
+            name = "none" if self.draft.goal is None else self.draft.goal
+            parts.append(self.voice.say("goal.now", goal=self.voice.say(f"goal.{name}")))
+        text = self.voice.say(key if parts else "undone_alike", what=", ".join(parts), **values)
         return Line(who="ftc", text=text)
 
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:

@@ -31,12 +31,11 @@ def take_option(conversation: Conversation, option: Option, *, chosen: bool = Fa
 
 def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
     """Set the goal, say which data it needs, and ask for the data or offer to write examples."""
-    conversation.goal = goal
-    told = [tell_goal(conversation, goal)]
     objective = objective_of(goal)
-    if objective not in (_DEFAULT, conversation.draft.get("/objective/type")):
-        change = Change(pointer="/objective/type", value=objective, words=objective)
-        told += conversation.change((change,))
+    needed = objective not in (_DEFAULT, conversation.draft.get("/objective/type"))
+    change = Change(pointer="/objective/type", value=objective, words=objective)
+    changed = conversation.settle(goal, (change,) if needed else ())
+    told = [tell_goal(conversation, goal), *changed]
     conversation.look()
     has_data = conversation.draft.has("/data/source")
     some = has_data or list_likely(conversation.observer.folder)

@@ -9,7 +9,7 @@ from ftc.spec.findings.finding import Finding
 from ftc.tui.conversation.advice import fit
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_page, topics
-from ftc.tui.conversation.field_advice import compare_amounts, tell_field
+from ftc.tui.conversation.field_advice import compare_amounts, tell_field, tell_otherwise
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
@@ -55,7 +55,7 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
     told += tell_field(conversation, about, is_explained=bool(told))
     return [
         *(told or [conversation.line("outside")]),
-        *conversation.go_to(conversation.draft),
+        *conversation.answer(),
     ], None
 
 
@@ -67,9 +67,9 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
     other = conversation.observer.look(conversation.draft.changed(changes), offers=False)
     if wrong := find_new_error(now, other):
         refusal = conversation.line("judge.wrong", what=what, why=conversation.told(wrong))
-        return [*told, refusal, *conversation.go_to(conversation.draft)]
+        return [*told, refusal, *conversation.answer()]
     if other.plan is None:
-        return [*told, conversation.line("judge.no_plan"), *conversation.go_to(conversation.draft)]
+        return [*told, conversation.line("judge.no_plan"), *conversation.answer()]
     verdict = _verdict(conversation, now.plan, other.plan, changes)
     lines = [
         conversation.line(f"judge.{verdict}", what=what, plan=conversation.outlook(other.plan))
@@ -77,8 +77,10 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
     if now.plan is not None and verdict != "same":
         lines.append(conversation.line("now", plan=conversation.outlook(now.plan)))
     lines += told
+    if verdict == "same":
+        lines += [line for each in changes for line in tell_otherwise(conversation, each.pointer)]
     if verdict not in _WISE:
-        return [*lines, *conversation.go_to(conversation.draft)]
+        return [*lines, *conversation.answer()]
     conversation.proposal = changes
     return [
         *lines,

@@ -24,6 +24,7 @@ from ftc.tui.conversation.advice import (
 from ftc.tui.conversation.conversation import Conversation, draft_text
 from ftc.tui.conversation.explaining import explain
 from ftc.tui.conversation.fact_answers import tell_changes, tell_spec
+from ftc.tui.conversation.field_advice import tell_field
 from ftc.tui.conversation.goal_dialogue import take_option
 from ftc.tui.conversation.judgement import judge
 from ftc.tui.conversation.repair import repair
@@ -179,7 +180,6 @@ def _restart(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.past.append(conversation.draft)
     conversation.future.clear()
-    conversation.goal = None
     return [conversation.line("restarted"), *conversation.go_to(Draft())]
 
 
@@ -311,8 +311,9 @@ def _models(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _explain(conversation: Conversation, about: str) -> list[Line]:
-    """Explain a term, and ask the open question again."""
-    return [*explain(conversation, about), *conversation.ask()]
+    """Explain a term, or the field that the words name, and ask the open question again."""
+    lines = explain(conversation, about) or [*tell_field(conversation, about, is_explained=False)]
+    return [*(lines or [conversation.line("no_page", topic=about)]), *conversation.ask()]
 
 
 def _judge(conversation: Conversation, about: str) -> list[Line]:

@@ -1,6 +1,7 @@
 """Answers questions about licence, privacy, cost, time, rows and more with facts."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
@@ -318,7 +319,7 @@ def _propose(conversation: Conversation, told: Line, changes: tuple[Change, ...]
 def _models(conversation: Conversation, text: str) -> list[Line]:
     """Ask for the model, and offer models that suit the goal."""
     if conversation.goal is None and ("label" in fold(text) or "etiquet" in fold(text)):
-        conversation.goal = "classify"
+        conversation.draft = replace(conversation.draft, goal="classify")
     return recommend_models(conversation, text)
 
 

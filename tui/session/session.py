@@ -312,11 +312,12 @@ class Session(Conversation):
         if reading.paste is not None:
             return self._take_paste(reading, reading.paste)
         if self.goal is None and self.situation.plan is None and (found := find_goal(reading.rest)):
-            self.goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
             reading = self.reading = with_objective(reading, found[0], self.draft)
+            lines = [*self.settle(found[0], reading.changes), *self.ask()]
+        else:
+            lines = self.apply(reading.changes) if reading.changes else []
         refused = [self._refuse(change) for change in reading.refused]
-        lines = self.apply(reading.changes) if reading.changes else []
         lines = [*self._remarks(reading), *lines]
         if reading.asked is None:
             return [*refused, *(lines or self.ask())]
@@ -452,6 +453,7 @@ class Session(Conversation):
             Option(
                 label=label_value(value),
                 changes=(Change(pointer=choice.pointer, value=value, words=choice.words),),
+                key="option.unset" if value is None else None,
             )
             for value in choice.values
         )
