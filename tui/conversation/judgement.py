@@ -10,6 +10,7 @@ from ftc.tui.conversation.advice import fit
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_page, topics
 from ftc.tui.conversation.field_advice import compare_amounts, tell_field, tell_otherwise
+from ftc.tui.conversation.machine_figures import tell_supposed
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
@@ -39,7 +40,7 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
 
     The draft does not change; a useful change is proposed.
     """
-    inner = read(about, conversation.draft.data)
+    inner = read(about.rstrip(" ?"), conversation.draft.data)  # "use KTO instead?"
     if inner.request is not None and inner.request.kind in _TELLING:
         return [], inner.request
     options = _alternatives(conversation, about)
@@ -51,6 +52,8 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
         return _weigh(conversation, changes, about), None
     if AMOUNT.search(fold(about)):
         return fit(conversation, about), None
+    if compared := tell_supposed(conversation, about):
+        return conversation.answer(*compared), None
     told = _explained(conversation, about, ())
     told += tell_field(conversation, about, is_explained=bool(told))
     return [

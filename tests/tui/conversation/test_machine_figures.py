@@ -88,6 +88,13 @@ def test_the_own_machine_is_not_proposed(whole: Session) -> None:
     assert not whole.proposal
 
 
+def test_two_machines_are_compared(whole: Session) -> None:
+    """A question without an own value gets the plan of each."""
+    reply = told(whole, "is it faster on an H100 or on an A100?")
+    assert "hardware.gpu = H100-SXM5-80GB" in reply
+    assert "hardware.gpu = A100-SXM4-40GB" in reply
+
+
 def test_what_is_no_other_machine() -> None:
     """The draft's own GPU, main memory and disk space suppose nothing."""
     assert not read_supposed("how long does it take?", OWN)

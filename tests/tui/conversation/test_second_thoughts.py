@@ -107,6 +107,34 @@ def test_an_own_value_is_compared_with_the_planned_one(whole: Session, text: str
     assert "times lower." in reply
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i changed my mind about the name",
+        "he canviat d'idea sobre el nom",
+        "he cambiado de idea sobre el nombre",
+    ],
+)
+def test_a_change_of_mind_asks_for_the_field(whole: Session, text: str) -> None:
+    """The words before the field's name say nothing about it."""
+    whole.reply(text)
+    assert isinstance(whole.step, Question)
+    assert whole.step.pointer == "/name"
+
+
+@pytest.mark.parametrize(
+    ("text", "told_value"),
+    [("use qlora instead?", "method.type = qlora"), ("use kto instead?", "objective.type = kto")],
+)
+def test_a_proposal_with_a_question_mark_is_judged(
+    whole: Session, text: str, told_value: str
+) -> None:
+    """Nothing changes before a yes."""
+    before = whole.draft
+    assert told_value in told(whole, text)
+    assert whole.draft == before
+
+
 def test_labels_with_too_few_rows_have_a_way_out(folder: Path) -> None:
     """The file is the place to merge them; the fix learns them as text."""
     rare = folder / "tickets.csv"

@@ -12,8 +12,8 @@ from typing import Any, Final
 from ftc.spec.schema import choices, fields
 from ftc.tui.languages.field_names import name_field
 from ftc.tui.languages.voice import LANGUAGES
+from ftc.tui.understanding.fields.field_index import kinds_of
 from ftc.tui.understanding.fields.named import field_names
-from ftc.tui.understanding.fields.stated import kinds_of
 from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
