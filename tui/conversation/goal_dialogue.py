@@ -47,12 +47,11 @@ def settle_goal(conversation: Conversation, goal: Goal, objective: str | None = 
 
     Without an `objective` it is the usual one of the goal.
     """
-    conversation.goal = goal
-    told = [tell_goal(conversation, goal)]
     objective = objective or objective_of(goal)
-    if objective not in (_DEFAULT, conversation.draft.get("/objective/type")):
-        change = Change(pointer="/objective/type", value=objective, words=objective)
-        told += conversation.change((change,))
+    needed = objective not in (_DEFAULT, conversation.draft.get("/objective/type"))
+    change = Change(pointer="/objective/type", value=objective, words=objective)
+    changed = conversation.settle(goal, (change,) if needed else ())
+    told = [tell_goal(conversation, goal), *changed]
     conversation.look()
     has_data = conversation.draft.has("/data/source")
     some = has_data or list_likely(conversation.observer.folder)

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
+from ftc.compiler.write.conflict import Conflict
 from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.bundle.actions import Act
@@ -17,11 +19,13 @@ from ftc.tui.conversation.advice import (
     limit,
     recommend_models,
     slow,
+    unlimit,
     what_if,
 )
 from ftc.tui.conversation.conversation import Conversation, draft_text
 from ftc.tui.conversation.explaining import explain
 from ftc.tui.conversation.fact_answers import tell_changes, tell_spec
+from ftc.tui.conversation.field_advice import tell_field
 from ftc.tui.conversation.goal_dialogue import take_option
 from ftc.tui.conversation.judgement import judge
 from ftc.tui.conversation.repair import repair
@@ -29,7 +33,7 @@ from ftc.tui.languages.translation import tell, tell_failure
 from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, asked_pointers, next_step
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, read_draft
-from ftc.tui.state.line import Line
+from ftc.tui.state.line import Kind, Line
 from ftc.tui.understanding.fields.spoken import Mention, find_mentions
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
@@ -186,7 +190,6 @@ def _restart(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.past.append(conversation.draft)
     conversation.future.clear()
-    conversation.goal = None
     return [conversation.line("restarted"), *conversation.go_to(Draft())]
 
 
@@ -218,19 +221,30 @@ def _compile(conversation: Conversation, about: str) -> list[Line]:
     taken = [*_take_single_answers(conversation)]
     if isinstance(next_step(conversation.draft, conversation.situation), Question):
         return [*taken, conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+    return [*taken, *_write(conversation)]
+
+
+def _write(conversation: Conversation, *, force: bool = False) -> list[Line]:
+    """Write the spec and the bundle; without `force`, ask before files of the user are replaced."""
     path = spec_path(conversation.draft, conversation.observer.folder, conversation.spec)
     try:
-        finished = finish(conversation.draft, path)
+        finished = finish(conversation.draft, path, force=force)
+    except Conflict as conflict:
+        conversation.spec = path
+        conversation.confirms = None if force else partial(_write, force=True)
+        what = "\n".join(f"  {tell(each, conversation.voice)}" for each in conflict.findings)
+        key, kind = ("conflict.stays", "trouble") if force else ("conflict", "proposal")
+        return [conversation.line(key, cast("Kind", kind), spec=path, what=what)]
     except EnvironmentFailure as failure:
-        return [*taken, _failed(conversation, failure)]
+        return [_failed(conversation, failure)]
     conversation.spec, conversation.finished = finished.spec, finished
     if finished.bundle is None:
-        return [*taken, *(_told(conversation, finding) for finding in finished.findings)]
+        return [_told(conversation, finding) for finding in finished.findings]
     tree = "\n".join(f"  {name}" for name in _fold_folders(conversation, finished.files))
     warnings = [_told(conversation, finding) for finding in finished.findings]
     compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
     following = Line(who="ftc", text=say_next(finished, conversation.voice))
-    return [*taken, *warnings, compiled, following]
+    return [*warnings, compiled, conversation.line("compiled.after"), following]
 
 
 def _take_single_answers(conversation: Conversation) -> Iterator[Line]:
@@ -259,16 +273,16 @@ def _save(conversation: Conversation, about: str) -> list[Line]:
     if path.exists() and path != conversation.spec:
         return [conversation.line("taken", path=path)]
     if errors := conversation.errors_to_save():
-        conversation.saves = path
+        conversation.confirms = partial(_save_at, path=path)
         what = "\n".join(f"  {tell(error, conversation.voice)}" for error in errors)
         asked = conversation.line(
             "save.errors", "proposal", count=len(errors), what=what, path=path
         )
         return [asked]
-    return save_at(conversation, path)
+    return _save_at(conversation, path)
 
 
-def save_at(conversation: Conversation, path: Path) -> list[Line]:
+def _save_at(conversation: Conversation, path: Path) -> list[Line]:
     """Write the spec to a file, and ask the open question again."""
     try:
         save(conversation.draft, path)
@@ -326,8 +340,9 @@ def _models(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _explain(conversation: Conversation, about: str) -> list[Line]:
-    """Explain a term, and ask the open question again."""
-    return [*explain(conversation, about), *conversation.ask()]
+    """Explain a term, or the field that the words name, and ask the open question again."""
+    lines = explain(conversation, about) or [*tell_field(conversation, about, is_explained=False)]
+    return [*(lines or [conversation.line("no_page", topic=about)]), *conversation.ask()]
 
 
 def _judge(conversation: Conversation, about: str) -> list[Line]:
@@ -416,6 +431,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "quit": _quit,
     "show": tell_spec,
     "compile": _compile,
+    "overwrite": _compile,
     "save": _save,
     "load": _load,
     "plan": _plan,
@@ -429,6 +445,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "lighter": lighter,
     "faster": slow,
     "limit": limit,
+    "unlimit": unlimit,
     "changes": tell_changes,
     "fix": _fix,
     "run": _run,

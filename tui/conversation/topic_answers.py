@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
@@ -31,6 +32,7 @@ from ftc.tui.conversation.fact_answers import (
 )
 from ftc.tui.conversation.goal_dialogue import answer_without_data
 from ftc.tui.conversation.judgement import find_new_error
+from ftc.tui.conversation.machine_figures import plan_machines
 from ftc.tui.conversation.topics import Topic, find_topic
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
@@ -65,6 +67,7 @@ _WHOLE: Final = "reason"
 _ASIDES: Final = frozenset({"explain", "judge", "later", "plan", "what_if"})
 
 Answer = Callable[[Conversation, str], list[Line]]
+PlanTeller = Callable[[Conversation, Plan | None], list[Line]]
 
 
 def answer_question(
@@ -127,19 +130,21 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _cost(conversation: Conversation, text: str) -> list[Line]:
-    plan, voice = conversation.supposed_plan(), conversation.voice
-    if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": used here, but not set
-        tried = conversation.draft.changed((*conversation.supposed, *asked))
-        plan = conversation.observer.look(tried, offers=False).plan
+    prices = tuple(read_prices(Message(text)))  # "at $2 an hour": used here, but not set
+    return _tell_planned(conversation, text, _cost_told, prices)
+
+
+def _cost_told(conversation: Conversation, plan: Plan | None) -> list[Line]:
+    voice = conversation.voice
     if plan is None or plan.time is None:
-        return conversation.answer(conversation.line("topic.cost.any"))
+        return [conversation.line("topic.cost.any")]
     if plan.cost is None:
         time = voice.duration(plan.time.total_seconds)
         count = plan.decisions.distribution.world.value
         line = conversation.line("topic.cost.no_price", time=time, count=count)
-        return [*_time_told(conversation, plan), *conversation.answer(line)]
+        return [*_time_told(conversation, plan), line]
     money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
-    return conversation.answer(conversation.line("topic.cost", **money))
+    return [conversation.line("topic.cost", **money)]
 
 
 def _energy(conversation: Conversation, text: str) -> list[Line]:
@@ -168,16 +173,12 @@ def _round(value: float) -> float:
 
 
 def _time(conversation: Conversation, text: str) -> list[Line]:
-    del text
-    plan = conversation.supposed_plan()
+    return _tell_planned(conversation, text, _time_told)
+
+
+def _time_told(conversation: Conversation, plan: Plan | None) -> list[Line]:
     if plan is None or plan.time is None:
-        return conversation.answer(conversation.tell_missing())
-    return conversation.answer(*_time_told(conversation, plan))
-
-
-def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
-    if plan.time is None:
-        return []
+        return [conversation.tell_missing()]
     span = conversation.voice.duration
     return [
         conversation.line(
@@ -191,11 +192,25 @@ def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
     ]
 
 
+def _tell_planned(
+    conversation: Conversation, text: str, tell_plan: PlanTeller, prices: tuple[Change, ...] = ()
+) -> list[Line]:
+    """Answer with the figures of the plan, on each machine that the question names."""
+    told = [
+        line
+        for machine, plan in plan_machines(conversation, text, prices)
+        for line in (*machine, *tell_plan(conversation, plan))
+    ]
+    return conversation.answer(*told)
+
+
 def _memory(conversation: Conversation, text: str) -> list[Line]:
-    del text
-    plan = conversation.supposed_plan()
+    return _tell_planned(conversation, text, _memory_told)
+
+
+def _memory_told(conversation: Conversation, plan: Plan | None) -> list[Line]:
     if plan is None:
-        return conversation.answer(conversation.tell_missing())
+        return [conversation.tell_missing()]
     size = conversation.voice.size
     parts = plan.memory.parts.get(plan.memory.largest_phase, {})
     largest = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
@@ -204,9 +219,7 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     )
     peak = size(plan.memory.device_bytes)
     outlook = conversation.outlook(plan)
-    return conversation.answer(
-        conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)
-    )
+    return [conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)]
 
 
 def _overfitting(conversation: Conversation, text: str) -> list[Line]:
@@ -343,7 +356,7 @@ def _propose(conversation: Conversation, told: Line, changes: tuple[Change, ...]
 def _models(conversation: Conversation, text: str) -> list[Line]:
     """Ask for the model, and offer models that suit the goal."""
     if conversation.goal is None and ("label" in fold(text) or "etiquet" in fold(text)):
-        conversation.goal = "classify"
+        conversation.draft = replace(conversation.draft, goal="classify")
     return recommend_models(conversation, text)
 
 

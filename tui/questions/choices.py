@@ -101,7 +101,9 @@ def offer(
         options += [*tuned, *(each for each in shortlist if each.label not in known)]
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
-        options.append(Option(label=label, changes=(change,)))
+        is_file = question.pointer == "/data/source" and question.trouble is not None
+        key = "option.retry" if is_file and value == draft.get(question.pointer) else None
+        options.append(Option(label=label, changes=(change,), key=key))
     if question.pointer == "/data/source" and question.trouble is None:
         options += _without_data(goal, observer.folder, has_files=bool(options))
     withheld: list[Option] = []

@@ -13,6 +13,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.exports.score_heads import find_score_class, has_gguf_head
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.content.answer_kinds import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
 from ftc.spec.findings.finding import WayOut
@@ -79,12 +80,13 @@ def prompts_are_labels(case: Case) -> bool:
     return data.prompts > 1 and data.prompts * FEWEST_ROWS_EACH <= data.usable_rows
 
 
-@rule("FTC281", "label-with-too-few-rows", "error", reads=("data",))
+@rule("FTC281", "label-with-too-few-rows", "error", reads=("data",), fix_safety="unsafe")
 def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
     """What it is: A label has fewer rows than there are splits.
 
     Why it matters: The label is then missing from training and not learned, or missing from the
-    test and not measured. Each split needs a row of each label.
+    test and not measured. Each split needs a row of each label. A model that writes the label as
+    text (`sft`) has no score for each label, and does not need them.
 
     Example: {"data": "tickets-with-a-label-seen-once.csv", "objective": "classification"}
 
@@ -96,9 +98,15 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
     rare = [label for label in case.data.labels if label.rows < needed]
     if _classifies(case) and rare:
         first = min(rare, key=_by_rows)
+        known = find_model(case.spec.model.id)
+        writes = known is None or known.kind != "encoder"
+        weighs = case.spec.objective.class_weights != "auto"
+        unweighted = ({"op": "remove", "path": "/objective/class_weights"},) if weighs else ()
         yield problem(
             "/data/source",
             message="more" if len(rare) > 1 else "",
+            help="" if writes else "encoder",
+            fix=(put("/objective/type", "sft"), *unweighted) if writes else (),
             label=first.name,
             rows=first.rows,
             needed=needed,

@@ -196,8 +196,8 @@ def test_values_that_stop_the_class(
     ("index", "files", "told"),
     [
         ({"metadata": {}, "weight_map": {"a": "./a-1.safetensors"}}, ["a-1.safetensors"], ""),
-        ({"weight_map": {"a": "a-1.safetensors"}}, ["a-1.safetensors"], "is no index"),
-        ({"metadata": {}, "weight_map": {}}, ["a-1.safetensors"], "is no index"),
+        ({"weight_map": {"a": "a-1.safetensors"}}, ["a-1.safetensors"], "not an index"),
+        ({"metadata": {}, "weight_map": {}}, ["a-1.safetensors"], "not an index"),
         ({"metadata": {}, "weight_map": {"a": "a-1.safetensors"}}, [], ""),
     ],
 )

@@ -112,6 +112,12 @@ def asks_what(question: str) -> bool:
     return _WORD.match(_LEAD.sub("", fold(question.strip())).lstrip(" \u00bf")) is not None
 
 
+def only_asks(text: str) -> bool:
+    """Return whether all sentences of a text are questions."""
+    sentences = list(split_sentences(text))
+    return bool(sentences) and all(sentence.asks for sentence in sentences)
+
+
 def proposes(question: str) -> bool:
     """Return whether a question proposes its value: "Could Gemma 2B learn that?".
 
