@@ -137,8 +137,7 @@ def _explain(
         return _report_unsupported(section[key], here, place, advice)
     if named is not None and shared:
         meant = replace(named, safety="unsafe")
-    is_clear = named is not None and is_compound(key)
-    if meant is not None and not is_clear and is_unread(data, meant, key):
+    if meant is not None and not (named and is_compound(key)) and is_unread(data, meant, key):
         meant = replace(meant, safety=None)
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
