@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.checks.registry import find_contradictions, run_checks
 from ftc.compiler.checks.vetting import vet_fixes, vet_rest
 from ftc.compiler.placement import Placement
 from ftc.compiler.plan.plan import Plan
@@ -14,6 +14,7 @@ from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.vision import planned_facts
 from ftc.compiler.relocation import bundle_folder, bundle_source
 from ftc.compiler.render.extras import Extra, find_extras
+from ftc.compiler.render.source import BundleSource, list_outside
 from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
 from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, KnownFacts, Unknown, known
@@ -175,11 +176,11 @@ class Compilation:
     def judged(self) -> tuple[Finding, ...]:
         """The findings, with pointers in the long form: unknown facts first, then the rules.
 
-        Rules are not run for an incomplete spec.
+        For an incomplete spec, only the rules that require no fact are run.
         """
         facts, plan = self.planned, self.plan
         if self.unsaid:
-            return _list_unknown(facts)
+            return (*_list_unknown(facts), *find_contradictions(self.spec, facts))
         others = () if self.locked else (*find_stale(self.kept, self.document.folder), *self._seen)
         judged = run_checks(
             self.spec, facts, plan, others=others, other_explanations=(*VERIFY, *WRITE)
@@ -205,6 +206,16 @@ class Compilation:
         """The files of the bundle, without the lock. Raises ValueError without a plan."""
         from ftc.compiler.render.bundle import render_bundle
 
+        return render_bundle(self._source)
+
+    @cached_property
+    def outside(self) -> tuple[str, ...]:
+        """The files that the bundle reads outside of its folder, relative to that."""
+        return list_outside(self._source)
+
+    @cached_property
+    def _source(self) -> BundleSource:
+        """What the files are rendered from. Raises ValueError without a plan."""
         if self.known is None or self.plan is None:
             raise ValueError("only a planned spec can be rendered")
         before = self.previous.files if self.previous is not None else ()
@@ -217,7 +228,7 @@ class Compilation:
         moved: dict[str, Any] = {
             name: move(getattr(limited, name)) for name in needed_facts(self.spec)
         }
-        return render_bundle(replace(source, spec=self.placed, facts=replace(limited, **moved)))
+        return replace(source, spec=self.placed, facts=replace(limited, **moved))
 
     @cached_property
     def lock(self) -> Lock:

@@ -35,7 +35,8 @@ class Outcome:
     """The results of the stages that ran; a stage that did not run leaves None or nothing.
 
     `findings` are located in the document and sorted by place, then code. `folder` is the folder of
-    the bundle; `moved` are the differences from the lock in it.
+    the bundle; `moved` are the differences from the lock in it. `outside` are the files that the
+    bundle reads and does not contain, relative to it.
     """
 
     document: Document | None = None
@@ -47,6 +48,7 @@ class Outcome:
     files: tuple["RenderedFile", ...] = ()
     lock: Optional["Lock"] = None
     moved: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -126,7 +128,11 @@ def compile_bundle(
     if compilation.failed or stop_after in STAGES[2:5]:
         return outcome
     outcome = replace(
-        outcome, files=compilation.files, lock=compilation.lock, moved=compilation.moved
+        outcome,
+        files=compilation.files,
+        lock=compilation.lock,
+        moved=compilation.moved,
+        outside=compilation.outside,
     )
     if stop_after == "render":
         return outcome

@@ -28,7 +28,7 @@ METHODS: Final[tuple[MethodType, ...]] = ("lora", "qlora")
 _ALL_METHODS: Final[tuple[MethodType, ...]] = ("full", *METHODS)
 _LENGTH_STEP: Final = 256  # tokens
 _MOST: Final = 4
-_FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
+FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
 _LONGEST_SECONDS: Final = 24 * 3600
 #: The share of a device's memory that the plan of a suggested model leaves free: for longer rows,
 #: and for what else uses the device.
@@ -350,7 +350,7 @@ def _quickest(left: list[Candidate], chosen: list[Candidate]) -> Candidate | Non
 
 def _freest(left: list[Candidate], chosen: list[Candidate]) -> Candidate | None:
     makers = {_maker(each) for each in chosen}
-    free = [each for each in left if each.model.licence in _FREE_LICENCES and not each.model.gated]
+    free = [each for each in left if each.model.licence in FREE_LICENCES and not each.model.gated]
     others = [each for each in free if _maker(each) not in makers]
     return max(others or free, key=_size, default=None)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import reduce
+from functools import cache, reduce
 from operator import getitem
 from typing import Any, Final
 
@@ -18,12 +18,15 @@ from ftc.spec.findings.explanations import (
     UNREAD_FIELD,
     UNWEIGHTED_REPEATS,
     WEIGHTS_OF_SOME,
+    WRONG_TYPE,
 )
 from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
 from ftc.spec.left_out import LeftOut, leave_out
 from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import dotted, split
 from ftc.spec.schema import Field, Schema, asks_nothing, fields, find_field, find_unmet
+from ftc.spec.values.repair import switches_off
 
 _HELD_OUT_BELOW: Final = 0.9
 #: Roles that are optional in their row format.
@@ -119,6 +122,34 @@ def _find_causes(
     for pointer, value, values in find_unmet(schema, look):
         causes = tuple(_find_causes(find_field(pointer).schema, look))
         yield from causes or ((pointer, value, values),)
+
+
+def _said_off(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
+    """Find texts that say that there is none: `"system": "no"`, which YAML 1.2 reads as text."""
+    for pointer in written & _free_texts():
+        with suppress(LeftOut):
+            value = reduce(getitem, split(pointer), long)
+            if isinstance(value, str) and len(value) > 1 and switches_off(value):
+                finding = WRONG_TYPE.finding(
+                    help="null",
+                    pointer=pointer,
+                    fix=({"op": "remove", "path": pointer},),
+                    name=dotted(pointer),
+                    value=quote(value),
+                )
+                yield replace(finding, fix_safety="unsafe")
+
+
+@cache
+def _free_texts() -> frozenset[str]:
+    """Return the fields that are empty by default and take any text but a column's name."""
+    return frozenset(
+        field.pointer
+        for field in fields()
+        if field.schema.get("default", "") is None
+        and field.schema.get("type") == ["string", "null"]
+        and not field.pointer.startswith("/data/columns/")
+    )
 
 
 def _two_lengths(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
@@ -230,6 +261,7 @@ def _unmeasured(pointer: str, split: str) -> Finding:
 _Check = Callable[[Mapping[str, Any], frozenset[str]], Iterator[Finding]]
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (frozenset(), _unread),
+    (frozenset(), _said_off),
     (frozenset({"training"}), _two_lengths),
     (frozenset({"data"}), _held_out),
     (frozenset({"data"}), _sources),

@@ -236,7 +236,8 @@ def _rewrite(text: str, reading: Reading) -> Reading:
 
     The fix writes the same values as JSON; it is unsafe if that drops comments or closes a string.
     It repairs all mistakes, so the first of each kind is reported; a text of JSON5 is reported as
-    such. A key that occurs twice has two values, so there is no fix.
+    such. Of a key that occurs twice the last value stays, as in other readers; a fix that drops
+    another value is unsafe.
     """
     if not reading.certain:
         return reading
@@ -245,15 +246,15 @@ def _rewrite(text: str, reading: Reading) -> Reading:
     rest = [*reversed(kinds.values())]  # of each kind the first, as the fix repairs them all
     codes = {each.code for each in rest}
     has_comments = COMMENT.code in codes
-    is_unsafe = has_comments or any(each.problem.key == _OPEN_STRING for each in rest)
+    drops = any(each.remedy.key == f"{DUPLICATE_KEY.code}.help" for each in twice)
+    is_unsafe = has_comments or drops or any(each.problem.key == _OPEN_STRING for each in rest)
     if _is_json5(rest):
         start = Lines.of(text).position(len(text) - len(text.lstrip()))
         help_ = "twice" if twice else "json5_comments" if has_comments else "json5"
         rest = [BROKEN_JSON.finding(message="json5", help=help_).at(start)]
-    if rest and not twice:
-        fix = ({"op": "replace", "path": "", "value": reading.data},)
-        rest[0] = replace(rest[0], fix=fix, fix_safety="unsafe" if is_unsafe else "safe")
     told = sorted([*rest, *twice], key=_by_place)
+    fix = ({"op": "replace", "path": "", "value": reading.data},)
+    told[0] = replace(told[0], fix=fix, fix_safety="unsafe" if is_unsafe else "safe")
     return replace(reading, findings=tuple(told))
 
 

@@ -37,7 +37,9 @@ from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.phrases import find_others, find_word_in, split_words
 from ftc.spec.values.repair import Repair, find_repair, is_switch
+from ftc.spec.values.repaired import help_of, pairs_of
 from ftc.spec.values.rule_codes import find_code
+from ftc.spec.values.several import report_several
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_stated
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
@@ -72,13 +74,11 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     meant = _find_repair(violation, data) or find_parts(value, field)
     counted = find_counted(value, field, data)
     meant = meant or (counted.repair if counted else None) or _coded(violation)
-    help_ = _help_of(meant) if meant else counted.whole if counted else ""
-    if violation.pointer == "/data" and isinstance(value, list):
-        several = {"sources": value}
-        named = all(isinstance(each, str | Mapping) for each in value)
-        meant = Repair(value=several, help="") if value and named else None
-        help_ = "sources"
+    help_ = help_of(meant) if meant else counted.whole if counted else ""
     pattern = _long_pattern(violation, data)
+    if (several := report_several(violation, data, pattern)) is not None:
+        yield several
+        return
     if is_completed(pattern, data):
         return
     is_list = any("items" in branch for branch in branches(field))
@@ -110,7 +110,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         expected=_expectation(violation, data),
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
         count=counted.count if counted else 0,
-        pairs=_pairs(violation, data, meant),
+        pairs=pairs_of(_long_pattern(violation, data), meant),
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
 
@@ -230,7 +230,7 @@ def _misspelt_word(
     some = find_candidates(value, _named(violation, data)) or _listed_words(violation)
     if some and (found is None or found.safety == "unsafe" or len(some) > 1):
         found, meant = None, None
-    help_ = _help_of(found) if found else "near" if meant else "some" if some else ""
+    help_ = help_of(found) if found else "near" if meant else "some" if some else ""
     finding = UNKNOWN_VALUE.finding(
         help=help_,
         pointer=violation.pointer,
@@ -239,7 +239,7 @@ def _misspelt_word(
         value=quote(value),
         meant=some if help_ == "some" else found.shown if found else meant or "",
         expected=_expectation(violation, data),
-        pairs=_pairs(violation, data, found),
+        pairs=pairs_of(_long_pattern(violation, data), found),
     )
     return replace(finding, fix_safety=found.safety) if found else finding
 
@@ -420,22 +420,6 @@ def _others(violation: Violation, data: Mapping[str, Any]) -> Mapping[str, Schem
         held = held[part]
     beside = find_siblings(_long_pattern(violation, data))
     return {name: schema for name, schema in beside.items() if name not in held}
-
-
-def _help_of(repair: Repair) -> str:
-    return "beside" if repair.beside else repair.help
-
-
-def _pairs(violation: Violation, data: Mapping[str, Any], repair: Repair | None) -> tuple[str, ...]:
-    """Return the fields that a repair sets, each with its value."""
-    if repair is None:
-        return ()
-    pattern = _long_pattern(violation, data)
-    values = {pattern: repair.shown} | {
-        f"{parent(pattern)}/{name}": Repair(value=value, help="").shown
-        for name, value in repair.beside.items()
-    }
-    return tuple(f"{dotted(pointer)}: {value}" for pointer, value in values.items())
 
 
 def _write(

@@ -1,5 +1,6 @@
 """`ftc compile`: writes the bundle, or shows how the bundle on disk differs from its spec."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -221,7 +222,26 @@ def _text(outcome: Outcome, written: Written | None) -> str:
     for (file, word), count in sorted(alike.items()):
         many = f"  {count} files" if file == _RUNTIME else ""
         lines.append(f"  {_MARKS[word]} {file}{many}")
-    return "\n".join([*lines, "", "next:", *(f"  {line}" for line in _next(name, outcome))])
+    lines += ["", "next:", *(f"  {line}" for line in _next(name, outcome))]
+    if (copying := _copy(outcome)) is not None:
+        lines += ["to run it on HOST instead, copy what it reads with it:", f"  {copying}"]
+    return "\n".join(lines)
+
+
+def _copy(outcome: Outcome) -> str | None:
+    """Return the command that copies a bundle with the files outside of it that it reads, or None.
+
+    Their places beside each other stay the same, so the paths in the bundle hold there too.
+    """
+    launcher = outcome.spec.launch.type if outcome.spec else "local"
+    if outcome.folder is None or not outcome.outside or launcher != "local":
+        return None
+    bundle = Path(os.path.abspath(outcome.folder))  # noqa: PTH100 - keeps links
+    read = {os.path.normpath(bundle / path) for path in outcome.outside}
+    common = os.path.commonpath([bundle.parent, *(Path(path).parent for path in read)])
+    inside = [os.path.relpath(path, common) for path in (str(bundle), *sorted(read))]
+    said = " ".join(map(shell_word, [f"{inside[0]}/", *inside[1:]]))
+    return f"tar -C {shell_word(typed(Path(common)))} -cz {said} | ssh HOST tar -xz"
 
 
 def _next(folder: str, outcome: Outcome) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from textwrap import indent
 from typing import Any, Final
 
 import click
@@ -19,6 +20,9 @@ from ftc.spec.schema import Field, branches, fields
 from ftc.spec.values.expectation import words_of
 
 #: A code without its leading zeros, or its number alone.
+_BOLD: Final = re.compile(r"\*\*(.+?)\*\*")
+_FENCED: Final = re.compile(r"^```\w*\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+_ALIKE: Final = 0.6
 _SHORT_CODE: Final = re.compile(r"^(?:ftc)?(\d{1,3})$")
 _CODE: Final = re.compile(r"ftc\d+")
 
@@ -48,11 +52,17 @@ def command(topic: str | None, lists: bool, report: str) -> None:
     if lists:
         text = "\n".join(f"{_key(entry):<32} {_title(entry)}" for entry in entries)
     else:
-        text = "\n".join(_text(entries[0]))
+        text = _unmark("\n".join(_text(entries[0])))
     if sys.stdout.isatty():
         click.echo_via_pager(f"{text}\n")
     else:
         click.echo(text)
+
+
+def _unmark(text: str) -> str:
+    """Return Markdown as a terminal shows it: titles without asterisks, examples indented."""
+    bare = _FENCED.sub(lambda match: indent(match[1], "    "), text)
+    return _BOLD.sub(r"\1", bare)
 
 
 def _explanation_data(explanation: Explanation) -> Mapping[str, Any]:
@@ -124,7 +134,7 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     if len(meant := _find_alias(wanted)) == 1:
         return names[meant[0]]
     is_code = _CODE.fullmatch(wanted) is not None  # a code is like many others
-    near = [] if is_code else get_close_matches(wanted, [*meant, *names], n=1, cutoff=0.5)
+    near = [] if is_code else get_close_matches(wanted, [*meant, *names], n=1, cutoff=_ALIKE)
     hint = f" Did you mean `{_key(names[near[0]])}`?" if near else ""
     raise click.UsageError(
         f"No code, field or term is called `{topic}`.{hint} `--list` names them all."
@@ -145,7 +155,12 @@ def _find_value(wanted: str) -> str | None:
 def _find_alias(wanted: str) -> list[str]:
     """Return the fields that other tools call by this name, in the given section, if any."""
     section, _, alias = wanted.rpartition(".")
-    found = [field.name for field in fields() if alias in field.schema.get("x-aliases", ())]
+    named = ((field.name, field.schema) for field in fields())
+    found = [
+        name
+        for name, schema in named
+        if alias in (*schema.get("x-aliases", ()), *schema.get("x-aliases-when", ()))
+    ]
     return [name for name in found if not section or name.rpartition(".")[0] == section]
 
 

@@ -13,6 +13,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.well_known.models import KINDS, Model, all_models
 from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.summary.headline import say_seconds
 from ftc.compiler.resolve.facts import Lengths, Unknown
 from ftc.compiler.resolve.hardware import has_kernels
 from ftc.compiler.resolve.model.similar import find_original
@@ -39,7 +40,6 @@ from ftc.spec.values.nearest import nearest
 
 _GIBI = 1024**3
 _BILLION = 1e9
-_HOUR = 3600
 _CODE_LETTERS = 2
 _MAIN_LANGUAGE = 0.1
 _TOO_SLOW = "none of these models trains within a day there; without --short all are listed"
@@ -325,10 +325,9 @@ def _columns(method: str, memory: str, time: str) -> str:
 
 
 def _cost(plan: Plan | None) -> tuple[str, str]:
-    """Return the memory and the hours of a plan as text."""
+    """Return the memory and the time of a plan as text."""
     memory = _gibibytes(plan.memory.device_bytes) if plan else ""
-    hours = f"{plan.time_seconds / _HOUR:.1f} h" if plan and plan.time_seconds else ""
-    return memory, hours
+    return memory, say_seconds(plan.time_seconds) if plan and plan.time_seconds else ""
 
 
 def _gibibytes(count: int) -> str:

@@ -170,3 +170,14 @@ def run_checks(
     }
     idle = find_idle(spec.allow, found={finding.code for finding in found}, looked=looked)
     return (*check_allow(spec.allow, explanations), *idle, *kept)
+
+
+def find_contradictions(spec: Spec, facts: Facts) -> tuple[Finding, ...]:
+    """Return the errors of an incomplete spec that concern its own values alone.
+
+    These are the errors of rules that require no fact and no plan, at a value that the spec sets:
+    no value that is still missing can solve them.
+    """
+    case = Case(spec=spec, facts=facts, known_plan=None)
+    found = (each for rule in RULES if not rule.reads for each in rule.findings(case))
+    return tuple(each for each in found if each.severity == "error" and each.pointer in spec.said)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ftc.compiler.checks.rule_input import Case, Read
 from ftc.compiler.resolve.teacher import of_teacher
 from ftc.spec.findings.explanation import Explanation
-from ftc.spec.findings.finding import Finding, Safety, Severity
+from ftc.spec.findings.finding import Finding, Safety, Severity, WayOut
 from ftc.spec.message import Value, Values
 from ftc.spec.salvage import known_or_none
 
@@ -24,6 +24,7 @@ class Problem:
     pointer: str
     fix: tuple[Mapping[str, Any], ...]
     fix_safety: Safety | None
+    ways: tuple[WayOut, ...]
     values: Values
 
 
@@ -34,12 +35,14 @@ def problem(
     help: str = "",  # noqa: A002 - the finding's field
     fix: tuple[Mapping[str, Any], ...] = (),
     fix_safety: Safety | None = None,
+    ways: tuple[WayOut, ...] = (),
     **values: Value,
 ) -> Problem:
     """Return a problem at a pointer of the long form, with the values of its sentences.
 
     The sentences are in `spec/messages`: `CODE.message` and `CODE.help`. `message` and `help` name
     variants of them (`CODE.help.VARIANT`). `fix_safety` is the rule's own where it is None.
+    `ways` are the edits that a user can choose from.
     """
     return Problem(
         message=message,
@@ -47,6 +50,7 @@ def problem(
         pointer=pointer,
         fix=fix,
         fix_safety=fix_safety,
+        ways=ways,
         values=values,
     )
 
@@ -84,7 +88,7 @@ class Rule:
             **found.values,
         )
         safety = found.fix_safety or self.explanation.fix_safety
-        return replace(finding, fix_safety=safety)
+        return replace(finding, fix_safety=safety, ways=found.ways)
 
 
 def rule(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.derived import Entry, Named, named_sizes
+from ftc.compiler.knowledge.architectures.layer_kinds import find_period
 from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.rehearse.heads import (
     EXPERT,
@@ -151,13 +152,6 @@ def _inside(value: object, few: int) -> object:
     if not isinstance(value, list):
         return value
     return [number for number in value if type(number) is not int or number <= few]
-
-
-def find_period(pattern: list[Any]) -> int:
-    """Return the period of a list in entries."""
-    sizes = range(1, len(pattern))
-    cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))
-    return next(cycles, len(pattern))
 
 
 def _layer_path(entry: Entry, config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from typing import Any, Final
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import derived_table, encoder_table
 from ftc.compiler.knowledge.architectures.encoders import read_bare, read_encoder
+from ftc.compiler.knowledge.architectures.layer_kinds import find_period
 from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.plan.memory.activations import is_described
-from ftc.compiler.rehearse.derived_miniature import find_period, shrink_derived
+from ftc.compiler.rehearse.derived_miniature import shrink_derived
 from ftc.compiler.rehearse.heads import (
     EXPERT,
     INTERMEDIATE,

@@ -14,13 +14,15 @@ from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.render.output.values import Markdown
 from ftc.compiler.render.pins import SDIST_MB
 from ftc.compiler.render.runtime_modules import FOLDER
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, list_outside
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.runtime.stages import LOCK
 from ftc.spec.message import show
 
 _GIB = 2**30
 _MIB = 2**20
 _MINUTE = 60
+_LOCK = "what ftc resolved when it compiled this, and the hash of every file"
 
 
 def readme_context(
@@ -33,7 +35,7 @@ def readme_context(
     files = [(artifact.name, artifact.about) for artifact in artifacts]
     folders = sorted({PurePosixPath(module.name).parent.name for module in modules} - {FOLDER})
     about = f"the modules that the scripts import; its folders are {', '.join(folders)}"
-    files.append((f"{FOLDER}/", about))
+    files += [(LOCK, _LOCK), (f"{FOLDER}/", about)]
     pythons = list_pythons()
     return {
         "title": Markdown(source.spec.name),
@@ -66,6 +68,8 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
             yield "licence of the teacher", taught.licence
     for part in facts.data.sources or (facts.data,):
         yield "data", _data(part)
+    for path in dict.fromkeys(list_outside(source)):
+        yield "outside of this folder", path
     share = plan.trainable_parameters / facts.model.parameters
     moving = f"{_count(plan.trainable_parameters)} parameters are trained ({share:.2%})"
     yield "method", f"{source.spec.method.type}: {moving}"

@@ -110,10 +110,11 @@ class Contents:
     `markup`, with files as `base64`, and with a `video` or `audio` that a prompt names.
     `weighed_rows` have an answer with a weight other than 0 and 1, and `neutral_rows` a label 0
     where others have -1; `pair_scores` is None unless scores contradict pairs. `rival_columns` are
-    called as one that has a role is, each with that one. `ollama` is None where Ollama gets no
-    template to compare. `speaker_columns` say who wrote the only text of a row. `listed_answers`
-    are written as lists of Python, as `listed_example` is. `strange_roles` are the commonest of the
-    names of roles that are unknown.
+    called as one that has a role is, each with that one; `explaining_columns` explain answers,
+    answers are chosen from `option_columns`, and `label_names` has the names of numbers. `ollama`
+    is None where Ollama gets no template to compare. `speaker_columns` say who wrote the only text
+    of a row. `listed_answers` are written as lists of Python, as `listed_example` is.
+    `strange_roles` are the commonest of the names of roles that are unknown.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -144,6 +145,9 @@ class Contents:
     system_columns: Mapping[str, str] = field(default_factory=dict)
     rival_columns: Mapping[str, str] = field(default_factory=dict)
     speaker_columns: tuple[str, ...] = ()
+    explaining_columns: tuple[str, ...] = ()
+    option_columns: tuple[str, ...] = ()
+    label_names: str = ""
     listed_answers: int = 0
     listed_example: str = ""
     bad_rows: Mapping[str, int] = field(default_factory=dict)

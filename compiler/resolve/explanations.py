@@ -198,7 +198,7 @@ DAMAGED_WEIGHTS: Final = _page(
     "FTC135",
     "damaged-weights",
     pointer=_MODEL,
-    what="A safetensors file is shorter or longer than its header says, or a layer's matrix holds"
+    what="The size of a safetensors file differs from what its header says, or a matrix holds"
     " NaN or infinity.",
     why="After an interrupted copy or download, loading the model would stop at that file. A run"
     " that diverged saves NaN, with which every loss is NaN.",

@@ -13,6 +13,7 @@ from ftc.compiler.knowledge.architectures.architecture import (
     converted_class,
     keeps_packed_rows_apart,
 )
+from ftc.compiler.knowledge.exports.unlike_settings import Unlike
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates, OpenAnswers
 from ftc.compiler.resolve.detail_facts import (
     AbsentTensor,
@@ -60,12 +61,11 @@ class ModelFacts:
     they lack, and `lacking_parameters` how many parameters fewer than the class they have.
     `wrapper` is the multimodal class that it names; other fields then describe the language model,
     at `text_prefix` of what is loaded. `vision` is the tower of an image-text model, None for any
-    other. `tensor_shape`, from names and sides of tensors, stands in for
-    `shape` in the plan of a model that no table describes.
-    `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
-    `has_other_head`: it ties the output head, and the weights have another one.
-    `reads_both_ways`: each token of this causal class sees those after it too.
-    `purpose` is what a model that was trained to compare texts gives, None for any other.
+    other. `tensor_shape`, from names and sides of tensors, replaces `shape` if no table has it.
+    `is_lifted`: config.json has the keys without which rehearsals of the class stop. `unlike` is
+    its first setting with which a miniature of the class stops on the way to GGUF.
+    `has_other_head`: it ties the output head, and the weights have another one. `reads_both_ways`:
+    each token of this causal class sees later ones. `purpose`: what a text-comparing model gives.
     """
 
     id: str
@@ -101,6 +101,7 @@ class ModelFacts:
     vision: VisionFacts | None = None
     text_modules: TextModules | None = None
     is_lifted: bool = False
+    unlike: Unlike | None = None
     has_other_head: bool = False
     reads_both_ways: bool = False
     purpose: Purpose | None = None

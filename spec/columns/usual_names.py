@@ -38,7 +38,11 @@ REPLIES: Final = (
 )
 LABELS: Final = ("label", "labels", "category", "intent", "class", "sentiment", "topic", "target")
 CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
-VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
+#: The names of prompts beside answers that are judged. A conversation may be the prompt.
+ASKED: Final = ("prompt", "question", "instruction", "query", "input", "user", *CONVERSATIONS)
+VERDICTS: Final = (
+    *("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict", "kto_tag"),
+)
 #: The usual names of a column of images.
 IMAGE_NAMES: Final = ("images", "image", "image_path", "img", "picture")
 #: Names in public data sets, in lower case; several entries of a format are tried in order. Names
@@ -96,14 +100,14 @@ USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("rejected", "rejected_response", "dispreferred", "response_rejected", "loser"),
                 "non_preferred_output",
             ),
-            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+            "prompt": ASKED,
             "images": IMAGE_NAMES,
         },
     ),
     (
         "feedback",
         {
-            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+            "prompt": ASKED,
             "completion": ("completion", "response", "answer", "output", "assistant", "reply"),
             "label": VERDICTS,
         },

@@ -19,13 +19,22 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WayOut:
+    """One of several edits that each remove a problem: what it does, and the JSON patch."""
+
+    says: Message
+    fix: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A problem: `problem` says what is wrong, and `remedy` what to do.
 
     `message` and `help` are the two in English. `pointer` is a JSON pointer into the document as
     written ("" is the whole document); `fix` is a JSON patch (RFC 6902) on that document, or empty
     when no edit is certain to help. A fix is unsafe where it changes the model that comes out,
-    drops an output that was asked for, or guesses at a model, a file or a column.
+    drops an output that was asked for, or guesses at a model, a file or a column. `ways` are the
+    edits to choose from where the intention decides; `fix` is one of them.
     """
 
     code: str
@@ -37,6 +46,7 @@ class Finding:
     position: Position | None = None
     fix: tuple[Mapping[str, Any], ...] = field(default=())
     fix_safety: Safety = "safe"
+    ways: tuple[WayOut, ...] = ()
 
     @property
     def message(self) -> str:

@@ -29,6 +29,8 @@ _HARMLESS: Final = frozenset({
     "output", "packing", "padding", "runtime", "text_part", "tokenizer", "tracker", "tracking",
     "watchdog",
 })  # fmt: skip
+#: Files of settings that are pasted into a spec: only a part of them has fields.
+_CONFIGS: Final = frozenset({"deepspeed", "deepspeed_config", "ds_config", "fsdp_config"})
 #: Names of these sections are chosen by the user, or everyday words.
 _OWN_NAMES: Final = ("/data/columns", "/data/template_options")
 
@@ -38,17 +40,21 @@ class Foreign:
     """What a key of another tool leads to: `fields` by pointer, or the `reason` to leave it out.
 
     `pointer` is that of the field if it does not take the value. `is_translated` is
-    true if the tables say how its value is read.
+    true if the tables say how its value is read. `drops` is true if a group of keys says more than
+    its fields.
     """
 
     fields: Mapping[str, Any]
     reason: str
     pointer: str
     is_translated: bool
+    drops: bool = False
 
     @property
     def safety(self) -> Safety:
         """The safety of the fix."""
+        if self.drops:
+            return "unsafe"
         return "safe" if self.fields or self.reason in _HARMLESS else "unsafe"
 
 
@@ -94,14 +100,15 @@ def _translate(
     if any(at not in fields_by_pointer() for at in led):
         return None
     reasons = [each.reason for each in mine if each.reason]
-    if is_group and not _HARMLESS.issuperset(reasons):
+    drops = is_group and not _HARMLESS.issuperset(reasons)
+    if drops and (not led or name not in _CONFIGS):
         return None  # the section says more
     known = any(target.startswith("@") for target in targets)
     reason = "" if led else min(reasons, default="")
     refusing = (*(each.pointer for each in mine if each.reason == "value"), targets[0])
     pointer = next((at for at in refusing if at in fields_by_pointer()), "")
     pointer = pointer if reason == "value" else ""
-    return Foreign(fields=led, reason=reason, pointer=pointer, is_translated=known)
+    return Foreign(fields=led, reason=reason, pointer=pointer, is_translated=known, drops=drops)
 
 
 def replace_key(

@@ -4,10 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ftc.spec.findings.explanations import (
-    UNKNOWN_KEY,
-    UNSUPPORTED_FIELD,
-)
+from ftc.spec.findings.explanations import UNKNOWN_KEY, UNSUPPORTED_FIELD
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.keys.foreign import EMPTY, Foreign, find_foreign
@@ -25,15 +22,17 @@ from ftc.spec.keys.known_keys import (
     show_example,
 )
 from ftc.spec.keys.missing import report_missing
-from ftc.spec.keys.moving import Meant, advise, gives_way, move, read
-from ftc.spec.keys.places import find_by_count, find_places, find_shortened
-from ftc.spec.keys.products import find_product, find_share, is_shared
-from ftc.spec.keys.refused import (
-    find_advice,
-    leave_out_needless,
-    refuse_value,
-    refuse_word,
+from ftc.spec.keys.moving import Meant, advise, gives_way, is_unread, move, read
+from ftc.spec.keys.places import (
+    find_by_count,
+    find_conditional,
+    find_places,
+    find_shortened,
+    is_compound,
+    list_unsupported,
 )
+from ftc.spec.keys.products import find_product, find_share, is_shared
+from ftc.spec.keys.refused import find_advice, leave_out_needless, refuse_value, refuse_word
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.keys.roles import find_role, find_role_above
 from ftc.spec.keys.unfolding import unfolds
@@ -49,13 +48,13 @@ from ftc.spec.schema import (
     find_siblings,
     object_form,
     read_schema,
-    read_unsupported,
 )
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
-from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
+from ftc.spec.values.nearest import is_likely, is_misspelt, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.synonyms import (
     SWITCHES,
+    find_candidates,
     find_owners,
     find_section,
     find_word,
@@ -68,6 +67,8 @@ _MOST_KEYS: Final = 50
 #: The kinds of rewards: each reward has one of these keys.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
 _COLUMNS: Final = "/data/columns"
+#: Keys that are no misspelling of a longer one.
+_EVERYDAY: Final = frozenset({"name", "type", "value"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ def _explain(
     if named is not None and share is not None:
         named = replace(named, pointer=share, safety="unsafe")
     meant = named or _by_likeness(key, section, pointer, schema)
-    if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
+    if (product := find_product(key, section, data, meant.pointer if meant else "")) is not None:
         return report_factor(product, here, data, schema, pointer)
     if (remainder := find_remainder(key, section, pointer, schema)) is not None:
         return report_remainder(remainder, here, data)
@@ -136,6 +137,8 @@ def _explain(
         return _report_unsupported(section[key], here, place, advice)
     if named is not None and shared:
         meant = replace(named, safety="unsafe")
+    if meant is not None and not (named and is_compound(key)) and is_unread(data, meant, key):
+        meant = replace(meant, safety=None)
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
         unfit, fix = _not_fitting(section[key], fields_by_pointer()[other.pointer]), ()
@@ -292,7 +295,8 @@ def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> It
     misspelt |= {join([name]) for key in unknown for name in find_wrapped(section[key], pointer)}
     for key in schema["required"]:
         here = f"{pointer}/{key}"
-        if key in section or here in misspelt:
+        is_misspelt = any(f"{each}/".startswith(f"{here}/") for each in misspelt)
+        if key in section or is_misspelt:
             continue
         yield report_missing(here, section, schema["properties"][key])
 
@@ -312,7 +316,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     if find_advice(here) is not None:
         return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
-        if key.casefold() in field.get("x-aliases", ()):
+        if key.casefold() in (*field.get("x-aliases", ()), *find_conditional(field, section)):
             if switches_on(value, field) and (word := find_word(key, field)):
                 return _switched(f"{pointer}/{name}", word)
             differs = bool(field.get("x-aliases-differ"))
@@ -338,10 +342,11 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
             return Meant(pointer=elsewhere[0], safety=None)
         if switches_on(value, other.schema) and (word := find_word(key, other.schema)):
             return _switched(other.pointer, word)
+        if pointer and isinstance(value, str) and "_" not in key and not words_of(other.schema):
+            return find_by_count(key, section, pointer)  # an everyday word, and any text fits
         differs = bool(other.schema.get("x-aliases-differ"))
-        # a name of several words is no everyday word, so it means no other field
         is_word = value in words_of(other.schema) if isinstance(value, str) else False
-        sure: Safety = "safe" if "_" in key or is_word else "unsafe"
+        sure: Safety = "safe" if is_compound(key) or is_word else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
     return find_by_count(key, section, pointer)
 
@@ -368,13 +373,13 @@ def _by_likeness(
     value = section[key]
     if isinstance(value, Mapping) and (group := find_section(key, pointer)) is not None:
         return Meant(pointer=group, safety="safe")
-    known = [*schema["properties"], *_unsupported_beside(pointer)]
-    found = nearest(key, known)
+    known = [*schema["properties"], *list_unsupported(pointer)]
+    found = nearest(key, known) if key.casefold() not in _EVERYDAY else None
     if found is None:
         said = _by_word(key, section, pointer, schema)
         return said or _shortened(key, value, pointer)
     field = schema["properties"].get(found)
-    if is_certain(key, found, known):
+    if is_misspelt(key, found, known):
         if field is None or (isinstance(value, Mapping) and object_form(field) is not None):
             return Meant(pointer=f"{pointer}/{found}", safety="safe")
         renamed = _renamed(f"{pointer}/{found}", value, field, "safe")
@@ -441,7 +446,8 @@ def _may_hold(found: str, value: Any, pointer: str) -> bool:
         return True
     if not isinstance(value, str):
         return any(accepts_type(branch, value) for branch in branches(field.schema))
-    return nearest(value, words_of(field.schema)) is not None
+    is_alike = nearest(value, words_of(field.schema)) is not None
+    return is_alike or bool(find_candidates(value, field.schema))
 
 
 def _by_word(
@@ -492,7 +498,3 @@ def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
 def _is_plain_match(key: str, schema: Schema) -> bool:
     plain = key.casefold().replace("-", "_")
     return plain in schema["properties"]
-
-
-def _unsupported_beside(pointer: str) -> list[str]:
-    return [split(key)[-1] for key in read_unsupported()["keys"] if parent(key) == pointer]

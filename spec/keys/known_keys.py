@@ -23,7 +23,9 @@ from ftc.spec.values.verdict import is_valid
 
 _COLUMNS: Final = "/data/columns"
 #: Reasons that already say what to write.
-_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter", "upload"})
+_ADVISED: Final = frozenset(
+    {"adapter", "lowest_rate", "registered", "rows", "short_rows", "upload", "warmup"}
+)
 
 
 def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ftc.spec.findings.finding import Safety
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import join, parent, split
-from ftc.spec.schema import fields_by_pointer
+from ftc.spec.schema import fields_by_pointer, find_unmet
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.verdict import is_valid
 
@@ -82,6 +82,29 @@ def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, An
         {"op": "move", "from": here + join([key]), "path": there + join([key])} for key in moved
     ]
     return (*steps, {"op": "remove", "path": here})
+
+
+def is_unread(data: Mapping[str, Any], meant: Meant, key: str) -> bool:
+    """Return whether a key has another name than the field, which nothing reads in this spec.
+
+    The name then more likely means something else, and a rename would lose the value: a field that
+    is not read is left out. Fields that the fix sets beside it count as set.
+    """
+    field = fields_by_pointer().get(meant.pointer)
+    beside = {step["path"]: step["value"] for step in _set_beside(data, meant)}
+
+    def look(pointer: str) -> Any:
+        present = beside.get(pointer, read(data, pointer))
+        schema = fields_by_pointer()[pointer].schema
+        if present is ABSENT:
+            return schema["default"]
+        if not is_valid(present, schema):
+            raise KeyError(pointer)
+        return present
+
+    if field is None or key == split(meant.pointer)[-1]:
+        return False
+    return any(find_unmet(field.schema, look))
 
 
 def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any]]:

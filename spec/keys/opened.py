@@ -17,7 +17,7 @@ from ftc.spec.keys.moving import ABSENT, read
 from ftc.spec.keys.places import find_places
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import dotted, join, parent, split
-from ftc.spec.schema import fields, object_form
+from ftc.spec.schema import fields, fields_by_pointer, object_form
 from ftc.spec.values.repair import switches_off
 from ftc.spec.values.synonyms import find_section
 
@@ -49,13 +49,15 @@ def open_up(data: Mapping[str, Any], finding: Finding, find: Find) -> Finding | 
     if finding.code not in {UNKNOWN_KEY.code, WRONG_TYPE.code} or not isinstance(held, Mapping):
         return None
     value = held.get(split(here)[-1])
-    if not isinstance(value, Mapping) or not value or _suffices(data, finding, find):
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if not isinstance(value, Mapping) or not value:
         return None
     bare = apply_patch(data, [{"op": "remove", "path": here}])
     known = {(each.code, each.pointer) for each in find(bare)}
+    if _suffices(data, finding, lambda it: _rest(it, find, known)):
+        return None
     is_unknown = finding.code == UNKNOWN_KEY.code
-    is_meaningless = finding.remedy.key == f"{UNKNOWN_KEY.code}.help"
-    for way in _ways(here, value, spreads=is_meaningless):
+    for way in _ways(here, value, spreads=is_unknown and not finding.fix):
         settled = _settle(bare, parent(here), way, lambda it: _rest(it, find, known))
         if settled is None:
             continue
@@ -81,7 +83,8 @@ def _ways(here: str, value: Mapping[str, Any], *, spreads: bool) -> Iterator[_Wa
     own = [name for name in (*_OWN, key) if name in flat]
     if len(own) == 1:
         rest = {name: said for name, said in flat.items() if name not in own}
-        yield _Way({key: _last_part(flat[own[0]]), **rest})
+        for name in dict.fromkeys((key, _singular(here))):
+            yield _Way({name: _last_part(flat[own[0]]), **rest})
     joined = {_join(key, name): said for name, said in flat.items()}
     if "" not in joined and len(joined) == len(flat):
         yield _Way(joined)
@@ -89,6 +92,13 @@ def _ways(here: str, value: Mapping[str, Any], *, spreads: bool) -> Iterator[_Wa
         yield _Way(flat, guess=switch is ABSENT)
     if switch is not ABSENT:
         yield _Way({key: switch}, guess=True)
+
+
+def _singular(here: str) -> str:
+    """Return the key at a pointer, or the name of the field that it is the plural of: `gpus`."""
+    key = split(here)[-1]
+    one = key.removesuffix("s")
+    return one if f"{parent(here)}{join([one])}" in fields_by_pointer() else key
 
 
 def _last_part(value: Any) -> Any:
@@ -149,12 +159,9 @@ def _rest(data: Mapping[str, Any], find: Find, known: set[tuple[str, str]]) -> I
 
 
 def _suffices(data: Mapping[str, Any], finding: Finding, find: Find) -> bool:
-    """Return whether a finding's own fix applies and causes no new finding."""
-    known = {(each.code, each.pointer) for each in find(data)}
+    """Return whether a finding's own fix applies and leaves nothing wrong that `find` yields."""
     try:
-        return bool(finding.fix) and not any(
-            _rest(apply_patch(data, tuple(finding.fix)), find, known)
-        )
+        return bool(finding.fix) and not any(find(apply_patch(data, tuple(finding.fix))))
     except PatchError:
         return False
 

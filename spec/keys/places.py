@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.keys.moving import Meant
-from ftc.spec.pointer import split
-from ftc.spec.schema import fields, fields_by_pointer, read_unsupported
+from ftc.spec.pointer import parent, split
+from ftc.spec.schema import Schema, fields, fields_by_pointer, read_unsupported
 from ftc.spec.values.nearest import plain
 from ftc.spec.values.repair import find_counted_item
 
@@ -18,6 +18,23 @@ def find_places(key: str) -> tuple[str, ...]:
     """Return the pointers of the fields that a name or its abbreviation may mean."""
     name = key.casefold().replace("-", "_")
     return _everywhere().get(name) or _abbreviated().get(name, ())
+
+
+def is_compound(key: str) -> bool:
+    """Return whether a name has several words: it is no everyday word, so it means one field."""
+    return "_" in key.replace("-", "_")
+
+
+def find_conditional(field: Schema, section: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names that a field has under conditions that its section meets.
+
+    `x-aliases-when` has the values of other fields for each: `lambda` is `beta` in `orpo` alone.
+    """
+    return tuple(
+        name
+        for name, when in field.get("x-aliases-when", {}).items()
+        if all(section.get(other) in values for other, values in when.items())
+    )
 
 
 @cache
@@ -69,6 +86,11 @@ def _everywhere() -> Mapping[str, tuple[str, ...]]:
     for pointer in read_unsupported()["keys"]:
         found.setdefault(split(pointer)[-1], []).append(pointer)
     return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
+
+
+def list_unsupported(pointer: str) -> list[str]:
+    """Return the names of the fields of a section that ftc lacks."""
+    return [split(key)[-1] for key in read_unsupported()["keys"] if parent(key) == pointer]
 
 
 def find_by_count(key: str, section: Mapping[str, Any], pointer: str) -> Meant | None:

@@ -37,8 +37,13 @@ class Product:
         return "product" if self.micro and self.gpus else "given"
 
 
-def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | None:
-    """Return the product that a key is a factor of, or None if its field is not at `pointer`."""
+def find_product(
+    key: str, beside: Mapping[str, Any], data: Mapping[str, Any], pointer: str
+) -> Product | None:
+    """Return the product that a key is a factor of, or None if its field is not at `pointer`.
+
+    `beside` is the section that the key is written in.
+    """
     field = fields_by_pointer().get(pointer)
     product = field.schema.get("x-product") if field else None
     if product is None or key.casefold().replace("-", "_") not in product["keys"]:
@@ -50,10 +55,10 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
         *fields_by_pointer()[other].schema.get("x-aliases", ()),
     }
     section = lengthen(above, data.get(above, {}))
-    places = [place for place in (section, data) if isinstance(place, Mapping)]
+    places = [place for place in (beside, section, data) if isinstance(place, Mapping)]
     said = [_bare(place[name]) for place in places for name in names if name in place]
     micro = next((it for it in said if _is_number(it)), 0)
-    steps = _bare(next(place[key] for place in reversed([*places]) if key in place))
+    steps = _bare(beside[key])
     gpus = _count_gpus(data)
     given = section.get(split(pointer)[-1]) if isinstance(section, Mapping) else None
     steps = steps if _is_number(steps) else 0

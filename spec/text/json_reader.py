@@ -11,7 +11,6 @@ from typing import Any, cast
 from ftc.spec.findings.file_explanations import (
     BROKEN_JSON,
     COMMENT,
-    DUPLICATE_KEY,
     FOREIGN_WORD,
     LONG_NUMBER,
     MISSING_COMMA,
@@ -181,16 +180,16 @@ class _Reader:
             key_at = self.at
             key = self.key(pointer)
             inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
-            if key in members:
-                self.problems.add(
-                    DUPLICATE_KEY, key_at, pointer=inner, key=shown(key), certain=True
-                )
             self.skip()
             if self.peek() != ":":
                 raise self.broken("colon", key=shown(key))
             self.at += 1
             self.skip()
-            members[key] = self.value(inner, depth + 1, key_at)
+            value = self.value(inner, depth + 1, key_at)
+            if key in members:
+                same = json.dumps(members[key]) == json.dumps(value)  # 1 is not true
+                self.problems.add_twice(key_at, inner, shown(key), same=same)
+            members[key] = value
         return members
 
     def list(self, pointer: str, depth: int) -> list[Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ftc.spec.findings.explanation import Explanation
-from ftc.spec.findings.file_explanations import TOO_DEEP, TOO_MANY_VALUES
+from ftc.spec.findings.file_explanations import DUPLICATE_KEY, TOO_DEEP, TOO_MANY_VALUES
 from ftc.spec.findings.finding import Finding, Position
 from ftc.spec.message import Value
 from ftc.spec.text.document import Lines, Place
@@ -63,6 +63,11 @@ class Problems:
         self.found.append(finding.at(self.position(offset)))
         if len(self.found) >= MOST_PROBLEMS:
             raise StopReading
+
+    def add_twice(self, offset: int, pointer: str, key: str, *, same: bool) -> None:
+        """Note a key that occurs twice, the second time with the same value or with another."""
+        help_ = "same" if same else ""
+        self.add(DUPLICATE_KEY, offset, help=help_, pointer=pointer, certain=True, key=key)
 
     def stop(
         self,

@@ -1,5 +1,7 @@
 """YAML with positions: the part of YAML 1.2 that corresponds to JSON."""
 
+import copy
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from ftc.spec.findings.file_explanations import (
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.message import Message
+from ftc.spec.pointer import split
 from ftc.spec.text.document import Lines, Place
 from ftc.spec.text.problems import LONGEST_NUMBER, Problems, Reading, StopReading
 from ftc.spec.text.yaml_repairs import repair
@@ -39,6 +42,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_REPAIRS = 20
 _LONGEST_REPAIRED = 20_000  # characters: a spec is a page of text
 _MERGE = "<<"  # of YAML 1.1
+_CORE = "tag:yaml.org,2002:"
+#: The tags of each kind of plain scalar.
+_TYPES = {"null": ("null",), "boolean": ("bool",), "number": ("int", "float")}
+_TWO_VALUES = f"{DUPLICATE_KEY.code}.help"
 # as PyYAML says it
 _MISSING = "could not find expected "
 _IN_QUOTES = "while scanning a quoted scalar"
@@ -80,15 +87,27 @@ def _read_repaired(text: str) -> tuple[Reading, str]:
         repaired, safety = better
         safeties.append(safety)
         reading = _read(repaired)
-    if reading.stopped or not told:
+    if reading.stopped or not isinstance(reading.data, dict):
         return first, text
-    rest = (each for each in reading.findings if each not in told)
-    if not isinstance(reading.data, dict):
-        return first, text
-    if not reading.findings:  # all that is wrong is repaired
+    found = [*told, *(each for each in reading.findings if each not in told)]
+    if found and reading.certain:  # all that is wrong is repaired
+        if any(each.remedy.key == _TWO_VALUES for each in found):
+            safeties.append("unsafe")
         fix = ({"op": "replace", "path": "", "value": reading.data},)
-        told[0] = replace(told[0], fix=fix, fix_safety=max(safeties, default="safe"))
-    return replace(reading, findings=(*told, *rest)), repaired
+        found = _first_of_kinds(found)
+        found[0] = replace(found[0], fix=fix, fix_safety=max(safeties, default="safe"))
+    return replace(reading, findings=tuple(found)), repaired
+
+
+def _first_of_kinds(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without all but the first anchor or alias, and the first tag."""
+    codes = [each.code for each in findings]
+    said_once = {ALIAS.code, TAG.code}
+    return [
+        each
+        for place, each in enumerate(findings)
+        if each.code not in said_once or each.code not in codes[:place]
+    ]
 
 
 def _read(text: str) -> Reading:
@@ -99,7 +118,13 @@ def _read(text: str) -> Reading:
     except StopReading:
         stopped = True
     findings = tuple(reader.problems.found)
-    return Reading(data=data, positions=reader.places, findings=findings, stopped=stopped)
+    return Reading(
+        data=data,
+        positions=reader.places,
+        findings=findings,
+        stopped=stopped,
+        certain=reader.problems.certain and not stopped,
+    )
 
 
 def kind_of(written: str) -> Literal["null", "boolean", "not finite", "number", "text"]:
@@ -122,6 +147,20 @@ def as_number(written: str) -> int | float:
     return int(written) if _INTEGER.fullmatch(written) else float(written)
 
 
+def _says_type(event: Any) -> bool:
+    """Tell whether a tag names the type of JSON that the value has: `!!int 3`."""
+    name = str(event.tag).removeprefix(_CORE)
+    if isinstance(event, yaml.ScalarEvent):
+        return name == "str" or name in _TYPES.get(kind_of(event.value), ())
+    return name == ("map" if isinstance(event, yaml.MappingStartEvent) else "seq")
+
+
+def _count(value: Any) -> int:
+    """Return the number of values in a value, itself included."""
+    inside = value.values() if isinstance(value, dict) else value
+    return 1 + (sum(map(_count, inside)) if isinstance(value, dict | list) else 0)
+
+
 def _begin_of_line_above(text: str, offset: int) -> int | None:
     """Return where the text of the line above the one of an offset begins."""
     end = text.rfind("\n", 0, offset)
@@ -131,10 +170,18 @@ def _begin_of_line_above(text: str, offset: int) -> int | None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Builds values from PyYAML's events one by one, so that the depth is bounded."""
+    """Builds values from PyYAML's events one by one, so that the depth is bounded.
+
+    `anchored` has the values of anchors, `holders` the top-level key that each is in, and `copied`
+    the number of values that aliases stand for.
+    """
 
     problems: Problems
     places: dict[str, Place] = field(default_factory=dict)
+    anchored: dict[str, Any] = field(default_factory=dict)
+    holders: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    copied: int = 0
 
     def document(self, text: str) -> Any:
         events = self.events(text)
@@ -144,10 +191,25 @@ class _Reader:
             raise self.problems.stop(EMPTY, 0, message="yaml")
         value = self.value(next(events), events, "", 0, None)
         next(events)
-        after = next(events)
-        if not isinstance(after, yaml.StreamEndEvent):
-            raise self.problems.stop(SEVERAL_DOCUMENTS, after.start_mark.index)
-        return value
+        while not isinstance(after := next(events), yaml.StreamEndEvent):
+            content = next(events)
+            is_empty = (
+                isinstance(content, yaml.ScalarEvent) and content.start_mark == content.end_mark
+            )
+            if not is_empty:  # `---` at the end begins a document without anything in it
+                raise self.problems.stop(SEVERAL_DOCUMENTS, after.start_mark.index)
+            next(events)
+        return self.without_holders(value)
+
+    def without_holders(self, value: Any) -> Any:
+        """Remove the top-level keys that are no fields and only hold values for aliases."""
+        from ftc.spec.schema import read_schema  # noqa: PLC0415 - for a spec with anchors only
+
+        unused = {self.holders[name] for name in self.holders.keys() - self.used}
+        if not isinstance(value, dict) or not self.used:
+            return value
+        only = set(self.holders.values()) - unused - read_schema()["properties"].keys()
+        return {key: inner for key, inner in value.items() if key not in only}
 
     def events(self, text: str) -> Iterator[Any]:
         """Yield PyYAML's events; a text that it cannot read becomes a finding."""
@@ -205,11 +267,27 @@ class _Reader:
         self.problems.check_size(len(self.places), depth + container, start)
         self.refuse(event, start, pointer)
         if isinstance(event, yaml.AliasEvent):
-            return None
+            return self.alias(event, depth)
         if isinstance(event, yaml.ScalarEvent):
-            return self.scalar(event, pointer)
-        if isinstance(event, yaml.MappingStartEvent):
-            return self.mapping(events, pointer, depth)
+            value = self.scalar(event, pointer)
+        elif isinstance(event, yaml.MappingStartEvent):
+            value = self.mapping(events, pointer, depth)
+        else:
+            value = self.list(events, pointer, depth)
+        if event.anchor is not None:
+            self.anchored[event.anchor] = value
+            self.holders[event.anchor] = (split(pointer) or ("",))[0]
+        return value
+
+    def alias(self, event: Any, depth: int) -> Any:
+        """Return a copy of what an alias stands for; None for one without an anchor."""
+        value = self.anchored.get(event.anchor)
+        self.copied += _count(value)
+        self.problems.check_size(len(self.places) + self.copied, depth, event.start_mark.index)
+        self.used.add(event.anchor)
+        return copy.deepcopy(value)
+
+    def list(self, events: Iterator[Any], pointer: str, depth: int) -> list[Any]:
         items = list[Any]()
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
             items.append(self.value(event, events, f"{pointer}/{len(items)}", depth + 1, None))
@@ -224,33 +302,49 @@ class _Reader:
             key = self.clean(event.value, start, pointer)
             inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
             self.refuse(event, start, inner)
-            if key in members:
-                self.problems.add(DUPLICATE_KEY, start, pointer=inner, key=shown(key))
             found = self.value(next(events), events, inner, depth + 1, start)
             if key == _MERGE and event.style is None:
-                self.problems.add(ALIAS, start, message="merge", pointer=inner, name=key)
-                merged = {**merged, **(found if isinstance(found, dict) else {})}
-            else:
-                members[key] = found
+                several = found if isinstance(found, list) else [found]
+                sound = all(isinstance(each, dict) for each in several)
+                self.problems.add(
+                    ALIAS, start, message="merge", pointer=inner, certain=sound, name=key
+                )
+                for each in several if sound else ():  # the first mapping with a key has its value
+                    merged = {**each, **merged}
+                continue
+            if key in members:
+                self.problems.add_twice(
+                    start, inner, shown(key), same=json.dumps(members[key]) == json.dumps(found)
+                )
+            members[key] = found
         return {**merged, **members}
 
     def refuse(self, event: Any, start: int, pointer: str) -> None:
-        """Report anchors, aliases and tags; the value is read as if they were absent."""
+        """Report anchors, aliases and tags; the value is read as other readers do."""
         if event.anchor is not None:
+            is_alias = isinstance(event, yaml.AliasEvent)
+            is_known = not is_alias or event.anchor in self.anchored
             self.problems.add(
                 ALIAS,
                 start,
-                message="" if isinstance(event, yaml.AliasEvent) else "anchor",
+                message="" if is_alias else "anchor",
+                help="" if is_known else "missing",
                 pointer=pointer,
+                certain=is_known,
                 name=shown(event.anchor),
             )
         if getattr(event, "tag", None) is not None:
-            self.problems.add(TAG, start, pointer=pointer, tag=shown(event.tag))
+            is_type = _says_type(event)
+            tag = shown(event.tag.replace(_CORE, "!!"))
+            help_ = "" if is_type else "other"
+            self.problems.add(TAG, start, help=help_, pointer=pointer, certain=is_type, tag=tag)
 
     def scalar(self, event: Any, pointer: str) -> Any:
         """Return the value of a plain scalar under the core schema; any other scalar is text."""
         written, start = event.value, event.start_mark.index
-        if event.style is not None or not event.implicit[0]:
+        tag = event.tag
+        is_typed = tag is not None and tag != f"{_CORE}str" and _says_type(event)
+        if not is_typed and (event.style is not None or not event.implicit[0]):
             return self.clean(written, start, pointer)
         match kind_of(written):
             case "null":

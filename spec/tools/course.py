@@ -113,6 +113,7 @@ def _read_schedule(work: Work) -> None:
         constant = word == "constant" and work.entry("@warmup_steps") is not entry
         if schedule is None or not work.put(entry, "/training/schedule", schedule, "carried"):
             work.leave(entry, "schedule")
+    _read_lowest_rate(work)
     pointer, steps = "/training/warmup", work.fields.get("/training/max_steps")
     for name in ("@warmup_ratio", "@warmup_steps"):
         stated = work.entry(name)
@@ -131,6 +132,18 @@ def _read_schedule(work: Work) -> None:
             work.put(stated, pointer, min(_MOST_WARMUP, round(value / steps, 4)))
         else:
             work.leave(stated, "warmup")
+
+
+def _read_lowest_rate(work: Work) -> None:
+    """Set the last learning rate as a share of the highest one, if that is known."""
+    entry = work.entry("@lowest_rate")
+    lowest, highest = _number(entry), work.fields.get("/training/learning_rate")
+    if entry is None:
+        return
+    if lowest is None or not isinstance(highest, int | float) or not highest > lowest >= 0:
+        work.leave(entry, "lowest_rate")
+    else:
+        work.put(entry, "/training/learning_rate_floor", float(f"{lowest / highest:.6g}"))
 
 
 def _read_precision(work: Work) -> None:

@@ -17,6 +17,7 @@ _TUNE_MLP: Final = ("gate_proj", "up_proj", "down_proj")
 _FUSED: Final = re.compile(r"phi")  # classes whose projections are one matrix each
 _MODAL: Final = re.compile(r"vision|flamingo|clip|fusion")
 _SCORED: Final = re.compile(r"reward|classifier")
+_LORA: Final = ("lora", "qlora")
 _BITS: Final = {4: "nf4", 8: "int8"}
 #: Axolotl's patterns: a dot is a dot, and one without `^` matches anywhere in a weight's name.
 _LANGUAGE: Final = re.compile(r"\^?(?:model\.)?language_model(?:\.\*?)?")
@@ -91,7 +92,7 @@ def _read_bits(work: Work) -> None:
             continue
         if entry.value in (None, False, 0):
             work.leave(entry, "off")
-        elif work.fields.get(_TYPE, "qlora") in ("lora", "qlora") and bits == _of(name, entry):
+        elif bits and work.fields.get(_TYPE, "qlora") in _LORA and bits == _of(name, entry):
             whole = work.sources.get(_TYPE)
             work.put(entry, _TYPE, "qlora")
             if whole is not None:

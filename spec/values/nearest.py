@@ -8,6 +8,8 @@ _ALIKE = 0.6
 _CLEARLY = 0.1
 _SLIP = 0.74
 _LONG = 6  # letters of a word in which one wrong one is a slip
+_SHORT = 3  # letters of a word that is another one with any other letter
+_VERY_LONG = 12  # letters of a name in which two wrong ones are
 _NO_DIGIT = re.compile(r"\D")
 _MANY_LETTERS = 100
 
@@ -59,6 +61,53 @@ def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
     return not difflib.get_close_matches(written, rivals, n=1, cutoff=_ALIKE)
 
 
+def is_misspelt(word: str, meant: str, known: Collection[str]) -> bool:
+    """Return whether the name of a field is this one with a typing error, and no other one.
+
+    That is one wrong letter in a long name and two in a very long one, or two neighbouring letters
+    in each other's places. A name inside of another one, such as `dropout` in `module_dropout`, is
+    a different name: it says less than the whole.
+    """
+    written, right = plain(word), plain(meant)
+    if written == right or _is_swapped(written, right):
+        return True
+    length = max(len(written), len(right))
+    most = 0 if length < _LONG else 1 if length < _VERY_LONG else 2
+    if _NO_DIGIT.sub("", written) != _NO_DIGIT.sub("", right):
+        return False
+    if not _has_same_words(word, meant):
+        return False
+    others = (plain(choice) for choice in known if plain(choice) != right)
+    return _is_within(written, right, most) and not any(
+        _is_within(written, each, most) for each in others
+    )
+
+
+def _has_same_words(name: str, meant: str) -> bool:
+    """Return whether two names have as many words, and the short ones among them are the same."""
+    words, others = (re.split(r"[-_ ]", each.casefold()) for each in (name, meant))
+    if len(words) == 1 < len(others):
+        return True  # written as one word
+    return len(words) == len(others) and all(
+        one == other or max(len(one), len(other)) > _SHORT
+        for one, other in zip(words, others, strict=True)
+    )
+
+
+def _is_within(word: str, meant: str, most: int) -> bool:
+    """Return whether at most so many letters are wrong, missing or too many."""
+    same = 0
+    while same < min(len(word), len(meant)) and word[same] == meant[same]:
+        same += 1
+    rests = word[same:], meant[same:]
+    if not any(rests):
+        return True
+    tails = ((1, 1), (1, 0), (0, 1))
+    return most > 0 and any(
+        _is_within(rests[0][one:], rests[1][other:], most - 1) for one, other in tails
+    )
+
+
 def _is_swapped(word: str, meant: str) -> bool:
     """Return whether two neighbouring letters of the word have changed places: `lroa`."""
     unlike = [
@@ -76,12 +125,7 @@ def _is_typo(word: str, meant: str) -> bool:
     """Return whether one letter of a long word is wrong, missing or too many; digits are right."""
     if len(meant) < _LONG or _NO_DIGIT.sub("", word) != _NO_DIGIT.sub("", meant):
         return False
-    same = 0
-    while same < min(len(word), len(meant)) and word[same] == meant[same]:
-        same += 1
-    rests = (word[same:], meant[same:])
-    tails = ((1, 1), (1, 0), (0, 1))
-    return any(rests[0][one:] == rests[1][other:] for one, other in tails)
+    return word != meant and _is_within(word, meant, 1)
 
 
 def is_slip(word: str, meant: str) -> bool:

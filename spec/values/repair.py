@@ -89,11 +89,13 @@ def find_repair(
     return (
         _named_columns(value, field)
         or _merged(value, field)
+        or _keyed(value, field)
         or _each(value, field)
         or _certain(value, field)
         or _number(value, field)
         or _quoted(value, field)
         or _counted(value, named or field)
+        or _indexed(value, named or field)
         or _contained(value, named or field, field, others)
     )
 
@@ -112,6 +114,22 @@ def _merged(value: Any, field: Schema) -> Repair | None:
     return Repair(value=merged, help="near") if merged and is_valid(merged, field) else None
 
 
+def _keyed(value: Any, field: Schema) -> Repair | None:
+    """Return the list of objects for an object whose keys name them: `{"a.csv": 0.7}`.
+
+    `x-keyed` has the fields of the names and of the numbers. So are single keys in a list.
+    """
+    said = merge_objects(value) if isinstance(value, list) else value
+    keyed = field.get("x-keyed")
+    if keyed is None or not isinstance(said, Mapping):
+        return None
+    items = []
+    for name, inner in said.items():
+        rest = inner if isinstance(inner, Mapping) else {keyed["number"]: inner}
+        items.append({keyed["name"]: name, **({} if inner is None else rest)})
+    return Repair(value=items, help="near") if items and is_valid(items, field) else None
+
+
 def _counted(value: Any, field: Schema) -> Repair | None:
     """Return one item and how many there are: of `["A100", "A100"]`, or of `{"A100": 2}`.
 
@@ -126,6 +144,17 @@ def _counted(value: Any, field: Schema) -> Repair | None:
     if not is_valid(value[0], field):
         return None
     return Repair(value=value[0], help="near", beside={name: len(value)})
+
+
+def _indexed(value: Any, field: Schema) -> Repair | None:
+    """Return how many devices a list of their numbers names: `[0, 1]` or `0,1` (`x-indices`)."""
+    if "x-indices" not in field:
+        return None
+    parts = value.split(",") if isinstance(value, str) else value
+    said = [str(part).strip() for part in parts] if isinstance(parts, list) else []
+    if not said or len({*said}) != len(said) or not all(map(str.isdecimal, said)):
+        return None
+    return Repair(value=len(said), help="near") if is_valid(len(said), field) else None
 
 
 def find_counted_item(item: str, count: Any, field: Schema) -> Repair | None:
@@ -270,12 +299,15 @@ def _number(value: Any, field: Schema) -> Repair | None:
         read_unit(value) in ("%", *prefix, *field.get("x-units", ()))
         or (_COMMA.fullmatch(value.strip()) is not None and not is_grouped(value.strip()))
     )
+    is_time = False
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
+        is_time = True
         number = _whole(time / seconds)
         has_unit = value.count(":") != 1  # two numbers of a clock may be minutes and seconds
     if number is None or not is_valid(number, field):
         return None
-    return Repair(value=number, help="near", safety="safe" if has_unit else "unsafe")
+    safety: Safety = "safe" if has_unit else "unsafe"
+    return Repair(value=number, help="near", safety=safety, exact=is_time and has_unit)
 
 
 def _quoted(value: Any, field: Schema) -> Repair | None:

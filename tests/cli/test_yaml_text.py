@@ -92,3 +92,31 @@ def test_a_yaml_spec_is_repaired_in_place(
     assert "prompt: message" in text
     assert "# my run" in text
     assert json.dumps(read_yaml(text).data)
+
+
+def test_anchors_are_written_out_and_comments_stay() -> None:
+    """So are tags and keys that occur twice; the layout is the user's."""
+    text = """\
+# all runs
+base: &base {seed: 4}
+name: !!str t  # a name
+training:  # long
+    <<: *base
+    epochs: 3  # three
+    epochs: 3
+export:
+  - &q Q8_0
+"""
+    data = read_yaml(text).data
+    assert edit_yaml(text, [{"op": "replace", "path": "", "value": data}]) == (
+        """\
+# all runs
+name: t        # a name
+training:  # long
+    seed: 4
+    epochs: 3  # three
+export:
+  - Q8_0
+""",
+        True,
+    )

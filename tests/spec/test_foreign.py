@@ -207,3 +207,80 @@ def test_what_is_inside_a_moved_section_is_reported_and_fixed_with_it() -> None:
     assert judge(fixed) == []
     unknown = judge({**BASE, "lora": {"alpha": 32, "nonsense": 1}})
     assert [each.pointer for each in unknown] == ["/lora", "/lora/nonsense"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "code", "moved"),
+    [
+        ({"type": "gkd", "teacher": "a/b", "lambda": 0.9}, "FTC040", ()),
+        ({"type": "orpo", "lambda": 0.2}, "FTC032", ("/objective/beta",)),
+        ({"type": "dpo", "gamma": 0.5}, "FTC032", ()),
+        ({"type": "simpo", "gamma": 0.5}, "FTC032", ("/objective/margin",)),
+        ({"type": "dpo", "group_size": 64}, "FTC032", ()),
+        (
+            {"type": "grpo", "rewards": [], "group_size": 8},
+            "FTC032",
+            ("/objective/num_generations",),
+        ),
+    ],
+)
+def test_a_name_with_several_meanings_is_renamed_only_where_one_is_meant(
+    objective: Mapping[str, Any], code: str, moved: tuple[str, ...]
+) -> None:
+    """The lambda of GKD is no beta, and a gamma without SimPO no margin."""
+    spec = {**BASE, "objective": objective}
+    found = only(spec, list(objective)[-1])
+    assert found.code == code
+    assert tuple(step["path"] for step in found.fix if step["op"] == "move") == moved
+
+
+@pytest.mark.parametrize(
+    ("training", "floor"),
+    [({"min_lr": 1e-5, "learning_rate": 1e-4}, 0.1), ({"min_lr": 1e-5}, None)],
+)
+def test_a_lowest_learning_rate_is_a_fraction_of_the_highest(
+    training: Mapping[str, Any], floor: float | None
+) -> None:
+    """Without the highest one, the sentence says which fraction to write."""
+    spec = {**BASE, "training": training}
+    found = only(spec, "min_lr")
+    assert "learning_rate_floor" in found.help
+    if floor is not None:
+        assert apply_patch(spec, found.fix)["training"]["learning_rate_floor"] == floor
+    else:
+        assert found.fix_safety == "unsafe"
+
+
+def test_a_guess_that_nothing_would_read_is_no_fix() -> None:
+    """`decay` has no effect beside the cosine, so `--fix` would leave it out next."""
+    assert only({**BASE, "training": {"lr_decay": 0.1}}, "lr_decay").fix == ()
+
+
+@pytest.mark.parametrize(
+    ("bits", "becomes"), [(4, "qlora"), (8, "qlora"), (3, None), ("hqq", None)]
+)
+def test_only_4_and_8_bits_are_a_qlora(bits: Any, becomes: str | None) -> None:
+    """Other numbers of bits are those of other formats."""
+    spec = {**BASE, "quant_bits": bits}
+    method = apply_patch(spec, only(spec, "quant_bits").fix).get("method", {})
+    assert method.get("type") == becomes
+
+
+@pytest.mark.parametrize(("time", "moved"), [("36:00:00", True), ("36h", True), (90, False)])
+def test_a_time_limit_without_a_unit_is_not_taken_for_hours(time: Any, moved: bool) -> None:
+    """Slurm reads a bare number as minutes."""
+    launch = {"type": "slurm", "time_limit": time}
+    assert bool(only({**BASE, "launch": launch}, "time_limit").fix) == moved
+
+
+@pytest.mark.parametrize("section", ["objective", "data", "method"])
+def test_accumulation_steps_may_be_in_any_section(section: str) -> None:
+    """The steps are read where they are written."""
+    key = "gradient_accumulation_steps"
+    assert only(spec_with(section, key, 4), key).code == "FTC032"
+
+
+def test_an_ambiguous_value_leads_to_the_field_that_it_may_be_a_value_of() -> None:
+    """`deepspeed` may be three strategies; the key is that of one field all the same."""
+    found = only({**BASE, "training": {"strategy": "deepspeed"}}, "strategy")
+    assert "`distribution.strategy`" in found.help

@@ -3,7 +3,7 @@
 import pytest
 
 from ftc.spec.findings.quote import quote
-from ftc.spec.values.nearest import is_certain, nearest
+from ftc.spec.values.nearest import is_certain, is_misspelt, nearest
 
 KNOWN = ("learning_rate", "weight_decay", "zero2", "zero3", "Q4_K_M", "Q4_K_S")
 
@@ -72,6 +72,33 @@ def test_another_word_with_some_letters_in_common_is_not_certain() -> None:
     assert not is_certain("pretrain", "rerank", words)
     assert is_certain("rerankr", "rerank", words)
     assert is_certain("classif", "classification", words)
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "same"),
+    [
+        ("lerning_rate", "learning_rate", True),
+        ("lerning_rte", "learning_rate", True),
+        ("gradiant_checkpoint", "gradient_checkpointing", False),
+        ("module_dropout", "dropout", False),
+        ("psoft_alpha", "alpha", False),
+        ("lr_decay", "decay", False),
+        ("early_stopping_steps", "early_stopping", False),
+        ("kto_chosen_weight", "desirable_weight", False),
+        ("max_length", "min_length", False),
+        ("adam_beta3", "adam_beta2", False),
+        ("dropuot", "dropout", True),
+        ("kd_temperature", "temperature", False),
+        ("target_r", "targets", False),
+        ("loss_fn", "loss_on", False),
+        ("learningRat", "learning_rate", True),
+    ],
+)
+def test_a_key_that_contains_the_name_of_a_field_is_another_name(
+    key: str, field: str, same: bool
+) -> None:
+    """Only a typing error in a long name is the field: `module_dropout` is no `dropout`."""
+    assert is_misspelt(key, field, [field, "weight_decay"]) == same
 
 
 def test_quote() -> None:

@@ -389,3 +389,153 @@ def test_minus_one_is_no_limit(pointer: str) -> None:
         if finding.fix:
             assert name not in apply_patch(wrong, finding.fix)[section]
             assert finding.fix_safety == "safe"
+
+
+@pytest.mark.parametrize(
+    ("data", "fixed"),
+    [
+        (["a.csv", "b.csv"], {"sources": ["a.csv", "b.csv"]}),
+        (
+            {"source": ["a.csv", "b.csv"], "system": "x"},
+            {"system": "x", "sources": ["a.csv", "b.csv"]},
+        ),
+        ({"source": ["a.csv"]}, {"source": "a.csv"}),
+        ({"source": ["a.csv", "b.csv"], "sources": ["c.csv"]}, None),
+    ],
+)
+def test_a_list_of_files_is_sources(data: Any, fixed: Any) -> None:
+    """Also where it is the value of `source`, unless `sources` is there."""
+    spec = {"name": "x", "model": "m", "data": data}
+    found = [each for each in judge_data(spec) if each.code == "FTC034"]
+    assert len(found) == 1
+    if fixed is None:
+        assert found[0].fix == ()
+        return
+    better = apply_patch(spec, found[0].fix)
+    assert better["data"] == fixed
+    assert judge_data(better) == []
+
+
+@pytest.mark.parametrize("text", ["no", "None", "off", "FALSE"])
+def test_a_text_that_says_that_there_is_none_is_none(text: str) -> None:
+    """YAML 1.2 reads `no` as text, which would be the system prompt; a name may be anything."""
+    spec = {"name": "x", "model": "m", "data": {"source": "a.csv", "system": text}}
+    (finding,) = judge_data(spec)
+    assert (finding.code, finding.pointer, finding.fix_safety) == (
+        "FTC034",
+        "/data/system",
+        "unsafe",
+    )
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+    columns = {"prompt": "on", "completion": text}
+    assert (
+        judge_data({"name": "x", "model": "m", "data": {"source": "a.csv", "columns": columns}})
+        == []
+    )
+
+
+def test_a_long_object_is_told_key_by_key() -> None:
+    """`export.verify: false` means bounds that every file meets."""
+    spec = {
+        "name": "x",
+        "model": "m",
+        "data": "a.csv",
+        "export": {"types": ["Q8_0"], "verify": False},
+    }
+    (finding,) = judge_data(spec)
+    assert finding.help.startswith("did you mean `export.verify.max_divergence: 100`, ")
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("hardware", "fixed"),
+    [
+        ({"gpus": [0, 1]}, {"count": 2}),
+        ({"gpu": "A100", "gpu_ids": "0,1,3"}, {"gpu": "A100", "count": 3}),
+        ({"gpus": {"type": "A100", "count": 4}}, {"gpu": "A100", "count": 4}),
+        ({"gpus": [{"name": "A100", "count": 2}]}, {"gpu": "A100", "count": 2}),
+        ({"gpu": [{"type": "A100", "nodes": 2}]}, {"gpu": "A100", "nodes": 2}),
+    ],
+)
+def test_gpus_as_a_list_or_an_object(hardware: dict[str, Any], fixed: dict[str, Any]) -> None:
+    """The numbers of devices are counted; an object in a list is its name and their number."""
+    spec = {"name": "x", "model": "m", "data": "a.csv", "hardware": hardware}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["hardware"] == fixed
+
+
+@pytest.mark.parametrize("place", ["top", "section"])
+def test_a_configuration_of_deepspeed_becomes_its_fields(place: str) -> None:
+    """All keys that have a field are taken; the fix is unsafe where one with a number is not."""
+    config = {
+        "zero_optimization": {
+            "stage": 3,
+            "offload_optimizer": {"device": "cpu"},
+            "overlap_comm": 1,
+        },
+        "bf16": {"enabled": True},
+        "train_micro_batch_size_per_gpu": 2,
+        "gradient_accumulation_steps": 4,
+        "gradient_clipping": 0.5,
+    }
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": "a.csv", "hardware": "2x A100"}
+    spec |= {"deepspeed": config} if place == "top" else {"distribution": {"deepspeed": config}}
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == "safe"
+    better = apply_patch(spec, finding.fix)
+    assert better["distribution"] == {"strategy": "zero3", "offload": "optimizer"}
+    assert better["training"] == {
+        "precision": "bf16",
+        "micro_batch": 2,
+        "global_batch": 16,
+        "max_grad_norm": 0.5,
+    }
+    config["train_micro_batch_size_per_gpu"] = "auto"
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == "unsafe"
+
+
+@pytest.mark.parametrize(
+    ("data", "sources"),
+    [
+        (
+            {"sources": {"a.csv": 0.7, "b.csv": 0.3}},
+            [{"source": "a.csv", "weight": 0.7}, {"source": "b.csv", "weight": 0.3}],
+        ),
+        (
+            [{"a.csv": {"form": "chat"}}, {"b.csv": None}],
+            [{"source": "a.csv", "form": "chat"}, {"source": "b.csv"}],
+        ),
+    ],
+)
+def test_sources_by_their_names(data: Any, sources: Any) -> None:
+    """A name may be the key of its weight or of its settings."""
+    spec = {"name": "x", "model": "m", "data": data}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["data"] == {"sources": sources}
+
+
+def test_a_scheduler_is_of_the_rate_where_its_name_says_so() -> None:
+    """`scheduler` also means the launch, which has no `cosine`."""
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": "a.csv"}
+    spec["scheduler"] = {"name": "cosine", "warmup_ratio": 0.03}
+    (finding,) = judge_data(spec)
+    better = apply_patch(spec, finding.fix)
+    assert better["training"] == {"schedule": "cosine", "warmup": 0.03}
+    spec["scheduler"] = {"type": "slurm", "partition": "gpu"}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["launch"] == {"type": "slurm", "partition": "gpu"}
+
+
+def test_a_key_inside_a_section_that_is_missing_is_not_missing_too() -> None:
+    """`training_file` is `data.source`, so `data` is not reported as missing."""
+    found = judge_data({"name": "x", "model": "m", "training_file": "a.csv"})
+    assert [each.code for each in found] == ["FTC032"]
+
+
+def test_an_everyday_word_is_no_field_of_another_section() -> None:
+    """`model.type: llama` is no GPU, though a GPU may be called anything."""
+    spec = {"name": "x", "model": {"id": "m", "type": "llama"}, "data": "a.csv"}
+    (finding,) = judge_data(spec)
+    assert finding.fix == ()
+    assert "hardware" not in finding.help

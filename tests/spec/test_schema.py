@@ -209,12 +209,17 @@ def test_annotations_name_values_and_fields_that_are_there() -> None:
             assert is_valid(field.schema["x-off"], field.schema), field.name
         if "x-off-at" in field.schema:
             assert "x-off" in by_pointer[field.schema["x-off-at"]].schema, field.name
+        if "x-several" in field.schema:
+            assert is_valid(["a"], by_pointer[f"{above}/{field.schema['x-several']}"].schema)
         if "x-on" in field.schema:
             assert "true" in field.schema["x-words"], field.name
         if "x-resource" in field.schema:
             assert f"{above}/{field.schema['x-resource']}" in by_pointer
         if "x-count" in field.schema:
             assert is_valid(2, by_pointer[f"{above}/{field.schema['x-count']}"].schema)
+        if keyed := field.schema.get("x-keyed"):
+            item = {keyed["name"]: "a", keyed["number"]: 1}
+            assert is_valid([item], field.schema), field.name
         if product := field.schema.get("x-product"):
             assert f"{above}/{product['of']}" in by_pointer
             assert {*product["keys"], *product["shared"]} <= set(field.schema["x-aliases"])

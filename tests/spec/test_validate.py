@@ -89,9 +89,9 @@ def patched(data: Any, patch: Any) -> Any:
     for step in patch:
         if step["op"] == "move":
             moved = follow(data, step["from"]).pop(split(step["from"])[-1])
-            follow(data, step["path"])[step["path"].rpartition("/")[2]] = moved
+            follow(data, step["path"])[split(step["path"])[-1]] = moved
             continue
-        holder, key = follow(data, step["path"]), step["path"].rpartition("/")[2]
+        holder, key = follow(data, step["path"]), split(step["path"])[-1]
         at = int(key) if isinstance(holder, list) else key
         if step["op"] == "remove":
             del holder[at]

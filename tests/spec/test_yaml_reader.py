@@ -1,6 +1,7 @@
 """The YAML reader follows YAML 1.2's core schema, has positions, and never crashes."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -123,10 +124,10 @@ def test_endless_values() -> None:
 
 
 def test_billion_laughs() -> None:
-    """Aliases are rejected and have no value."""
+    """Aliases are rejected, and the reading ends where their values are too many."""
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
     reading = read_yaml("\n".join(lines))
-    assert {finding.code for finding in reading.findings} == {"FTC021"}
+    assert {finding.code for finding in reading.findings} == {"FTC019", "FTC021"}
     assert len(json.dumps(reading.data)) < 10_000
 
 
@@ -213,8 +214,46 @@ def test_a_mistake_of_grammar_is_mended(text: str, repaired: str, safety: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["a: [1, 2\nb: 3\n", "a: 1\na: 2\nb:1\n", "just text: a: b: c\n  d"]
+    "text", ["a: [1, 2\nb: 3\n", "a: *b\n", "a: !env HOME\n", "just text: a: b: c\n  d"]
 )
 def test_what_is_not_certain_is_not_mended(text: str) -> None:
-    """A key that is there twice and a list without an end keep their findings alone."""
+    """An alias of nothing, a tag of a program and a list without an end have no fix."""
     assert all(not finding.fix for finding in read_yaml(text).findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "safety"),
+    [
+        ("base: &b {r: 8}\nmethod: *b\n", {"method": {"r": 8}}, "safe"),
+        ("base: &b {r: 8}\nmethod: {<<: *b, r: 4, a: 1}\n", {"method": {"r": 4, "a": 1}}, "safe"),
+        (
+            "x: [&a {r: 1}, &b {r: 2, s: 3}]\nmethod: {<<: [*a, *b]}\n",
+            {"method": {"r": 1, "s": 3}},
+            "safe",
+        ),
+        ("name: &n t\ntracking: {run: *n}\n", {"name": "t", "tracking": {"run": "t"}}, "safe"),
+        ("unused: &u 3\nname: &n t\ndata: *n\n", {"unused": 3, "name": "t", "data": "t"}, "safe"),
+        (
+            "name: !!str 7\nseed: !!int '7'\nx: !!seq [1]\n",
+            {"name": "7", "seed": 7, "x": [1]},
+            "safe",
+        ),
+        ("seed: 7\nseed: 7\n", {"seed": 7}, "safe"),
+        ("seed: 7\nseed: 8\n", {"seed": 8}, "unsafe"),
+    ],
+)
+def test_what_yaml_has_and_json_lacks_is_written_out(
+    text: str, data: Mapping[str, Any], safety: str
+) -> None:
+    """One fix writes the values of aliases, without tags and keys that occur twice."""
+    found = read_yaml(text).findings
+    fixes = [each.fix for each in found if each.fix]
+    assert fixes == [({"op": "replace", "path": "", "value": data},)]
+    assert found[0].fix_safety == safety
+
+
+def test_an_empty_document_at_the_end_is_none() -> None:
+    """A last line of `---` begins nothing, as does one of `...`."""
+    assert not read_yaml("name: t\n---\n").findings
+    assert not read_yaml("name: t\n---\n---\n...\n").findings
+    assert [each.code for each in read_yaml("name: t\n---\nname: u\n").findings] == ["FTC023"]

@@ -49,7 +49,7 @@ ACTIONS: Final = (
     Action(name="compile", key="f9", sends=True, in_footer=True),
     Action(name="restart", key="ctrl+n", sends=True),
     Action(name="cancel", key="escape"),
-    Action(name="next_pane", key="f6"),
+    Action(name="next_pane", key="f6", in_footer=True),
     Action(name="leave", key="ctrl+q", in_footer=True),
 )
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from ftc.compiler.pipeline import compile_bundle, write
 from ftc.compiler.render.extras import Extra
+from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, reason_of
 from ftc.tui.bundle.next_steps import NextSteps, find_next_steps
@@ -69,14 +70,24 @@ def is_written(draft: Draft, path: Path) -> bool:
         return False
 
 
+def find_written(draft: Draft, folder: Path) -> Path | None:
+    """Return the spec in a folder that a draft was saved to and that still has its values."""
+    names = (SPEC_NAME, f"{draft.get('/name')}.json")
+    return next((folder / name for name in names if is_written(draft, folder / name)), None)
+
+
 def _file_text(draft: Draft) -> str:
     return json.dumps(written(draft), indent=2, ensure_ascii=False) + "\n"
 
 
-def finish(draft: Draft, path: Path) -> Finished:
-    """Write the spec and its bundle; raises EnvironmentFailure if that fails."""
+def finish(draft: Draft, path: Path, *, force: bool = False) -> Finished:
+    """Write the spec and its bundle; raises EnvironmentFailure if that fails.
+
+    `force` replaces files that were edited. Without it they raise Conflict, after the spec is
+    written.
+    """
     save(draft, path)
-    return _compile(path)
+    return _compile(path, force=force)
 
 
 def add_readme(finished: Finished, language: Language) -> Finished:
@@ -84,12 +95,12 @@ def add_readme(finished: Finished, language: Language) -> Finished:
     return _compile(finished.spec, _READMES[language])
 
 
-def _compile(path: Path, *extras: Extra) -> Finished:
+def _compile(path: Path, *extras: Extra, force: bool = False) -> Finished:
     outcome = compile_bundle(str(path), extras=dict.fromkeys(extras, True))
     if outcome.failed:
         return Finished(spec=path, bundle=None, findings=outcome.findings)
-    write(outcome)
-    names = tuple(sorted(file.name for file in outcome.files))
+    write(outcome, force=force)
+    names = tuple(sorted((*(file.name for file in outcome.files), LOCK_NAME)))
     readme = next((file.text for file in outcome.files if file.name == README_NAME), None)
     launcher = outcome.spec.launch.type if outcome.spec else "local"
     return Finished(

@@ -1,6 +1,5 @@
 """Advice: the result of another choice, what would fit, and what would cost less."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, Final
@@ -8,20 +7,22 @@ from typing import Any, Final
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.questions.choices import offer
+from ftc.tui.conversation.machine_figures import tell_supposed
+from ftc.tui.questions.choices import meets_all, offer
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.limits import is_over, tell_limit
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.fields.removed import read_removed
 from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.limits import read_limit
+from ftc.tui.understanding.machines.supposed import AMOUNT
 from ftc.tui.understanding.models.model_wishes import read_model_wishes
 from ftc.tui.understanding.reader import read
-from ftc.tui.understanding.reading import Change, Choice, ModelWish
+from ftc.tui.understanding.reading import Change, Choice, Limit, ModelWish
 from ftc.tui.understanding.text.lexicon import NEGATORS
 from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import read_number
 
-AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
 #: Words of a verb before a supposed value: "ho fem amb".
@@ -35,16 +36,19 @@ _PRICE: Final = "/hardware/price_per_hour"
 def what_if(conversation: Conversation, about: str) -> list[Line]:
     """Plan the draft with other values, show both plans, and offer to change them."""
     changes = _suppose(about, conversation.draft.data)
+    if not changes and (told := tell_supposed(conversation, about)):
+        return conversation.answer(*told)
     if not changes:
         return [conversation.line("not_understood", text=about), *conversation.ask()]
+    now = conversation.situation.plan
+    if now is not None and all(conversation.draft.get(one.pointer) == one.value for one in changes):
+        return conversation.answer(conversation.line("judge.same", plan=conversation.outlook(now)))
     plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
     if plan is None:
         return [conversation.tell_missing(), *conversation.ask()]
     lines = []
-    if conversation.situation.plan is not None:
-        lines.append(
-            conversation.line("now", plan=conversation.outlook(conversation.situation.plan))
-        )
+    if now is not None:
+        lines.append(conversation.line("now", plan=conversation.outlook(now)))
     conversation.proposal = changes
     what = conversation.listed(changes)
     lines.append(conversation.line("with_it", what=what, plan=conversation.outlook(plan)))
@@ -90,7 +94,8 @@ def fit(conversation: Conversation, about: str) -> list[Line]:
         for option in _planned(conversation, _smaller(conversation, plan))
         if option.plan is not None and option.plan.memory.device_bytes <= budget
     ]
-    return _offer(conversation, found, "would_fit")
+    told = tell_supposed(conversation, about)
+    return [*told, *_offer(conversation, found, "would_fit")]
 
 
 def cheaper(conversation: Conversation, about: str) -> list[Line]:
@@ -152,11 +157,14 @@ def recommend_models(
         goal=conversation.goal,
         model_wish=reduce(ModelWish.joined, wishes, conversation.model_wish.joined(wish)),
     )
+    suits = any(map(meets_all, found.options))
+    if not suits and isinstance(conversation.step, Question) and conversation.step.trouble:
+        return conversation.ask()  # the open error may be why no model suits
+    told = conversation.line("models" if suits else "no_models")
     if not found.options:
-        return [conversation.line("no_models"), *conversation.ask()]
+        return [told, *conversation.ask()]
     conversation.step, conversation.tabled = found, ()
-    table = conversation.ask() or conversation.table()
-    return [conversation.line("models"), *table]
+    return [told, *(conversation.ask() or conversation.table())]
 
 
 def slow(conversation: Conversation, about: str) -> list[Line]:
@@ -204,6 +212,16 @@ def limit(conversation: Conversation, about: str) -> list[Line]:
     chosen = below or tried
     chosen.sort(key=lambda each: each.plan.time_seconds or 0.0 if each.plan else 0.0)
     return [*told, *_offer(conversation, chosen, "limit.below" if below else "limit.nearer")]
+
+
+def unlimit(conversation: Conversation, about: str) -> list[Line]:
+    """Drop the limits on time and cost, and the limits of the draft that the words name."""
+    removed = tuple(read_removed(Message(about), conversation.draft.data))
+    had, conversation.limit = conversation.limit, conversation.limit if removed else Limit()
+    if removed:
+        return conversation.apply(removed)
+    key = "limit.none" if had == Limit() else "limit.dropped"
+    return [conversation.line(key), *conversation.ask()]
 
 
 def _is_quicker(other: Plan | None, plan: Plan) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ftc.tui.conversation.advice import AMOUNT
 from ftc.tui.conversation.common_questions import (
     CERTAIN,
     LIKELY,
@@ -17,6 +16,7 @@ from ftc.tui.conversation.field_advice import compare_amounts
 from ftc.tui.conversation.topics import Topic
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.fields.spoken import find_mentions
+from ftc.tui.understanding.machines.supposed import AMOUNT
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
 from ftc.tui.understanding.text.message import Message, fold

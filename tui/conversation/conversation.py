@@ -6,19 +6,29 @@ the handlers.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.shortlist import with_usual_rows
 from ftc.spec.findings.finding import Finding
+from ftc.spec.schema import fields_by_pointer
 from ftc.tui.bundle.finish import Finished
 from ftc.tui.bundle.launching import Launched
 from ftc.tui.languages.translation import tell_with_help
 from ftc.tui.languages.voice import Voice
 from ftc.tui.questions.choices import offer
-from ftc.tui.questions.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
+from ftc.tui.questions.dialogue import (
+    Done,
+    Option,
+    Question,
+    Step,
+    ask_goal,
+    asked_pointers,
+    concerns,
+    next_step,
+)
 from ftc.tui.questions.fact_summary import summarize_facts
 from ftc.tui.questions.gguf_table import tabulate_types
 from ftc.tui.questions.model_table import tabulate
@@ -31,8 +41,12 @@ from ftc.tui.state.situation import Observer, Situation
 from ftc.tui.understanding.reading import Change, Limit, ModelWish
 
 _TYPES: Final = "/export/types"
+_MODEL: Final = "/model/id"
+_REPAIR: Final = "option.repair"
 #: A callback that gets a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
+#: What follows a yes.
+Confirmed = Callable[["Conversation"], list[Line]]
 #: The fields that a plan requires, by section; one field of each section is enough.
 _PLANNED_FROM: Final[Mapping[str, tuple[str, ...]]] = {
     "model": ("/model/id",),
@@ -47,9 +61,8 @@ class Conversation:
     """The draft, its history and the current step; methods return the lines to show.
 
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it.
-    `supposed` is the proposal before this message, which a question may be about. `saves` is the
-    file that is written after a yes, although the draft has errors. `goal` is None until the user
-    states it; then the data shows what the model learns. `lacks_data` means that the user said that
+    `supposed` is the proposal before this message, which a question may be about. `confirms`
+    writes files after a yes.  `lacks_data` means that the user said that
     there is no data yet. `model_wish` limits the offered models, and `limit` the time and the cost
     of the run. `tabled` is the table that was shown last. `agent` is the language model, or None
     without one; `hears` shows its reply while it arrives. `launched` is the process that the last
@@ -66,8 +79,7 @@ class Conversation:
     proposal: tuple[Change, ...] = ()
     writes: Goal | None = None
     supposed: tuple[Change, ...] = ()
-    saves: Path | None = None
-    goal: Goal | None = None
+    confirms: "Confirmed | None" = None
     lacks_data: bool = False
     model_wish: ModelWish = field(default_factory=ModelWish)
     limit: Limit = field(default_factory=Limit)
@@ -78,6 +90,23 @@ class Conversation:
     agent: Agent | None = None
     hears: Hears = lambda _model, _piece: None
     ended: bool = False
+
+    @property
+    def goal(self) -> Goal | None:
+        """What the model should learn; None until the user states it."""
+        return self.draft.goal
+
+    def settle(self, goal: Goal | None, changes: tuple[Change, ...] = ()) -> list[Line]:
+        """Set the goal and apply changes, which one `undo` reverts together."""
+        before, self.draft = self.draft, replace(self.draft, goal=goal)
+        lines = self.change(changes) if changes else []
+        if self.draft != before:
+            self.past[-1] = before
+        elif goal != before.goal:
+            self.past.append(before)
+            self.future.clear()
+            self.look()
+        return lines
 
     def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
         """Apply changes to the draft, and return the lines about them with the next question."""
@@ -165,8 +194,10 @@ class Conversation:
             lines.append(Line(who="ftc", text=text, kind="trouble"))
         if self.step.optional:
             return lines
+        if self.step.pointer == _MODEL and not self.step.options:
+            lines.append(self.line("no_models"))
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
-        if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
+        if len(self.step.options) > 1 and self.step.options[1].key == _REPAIR:
             question = self.voice.say("which_repair")
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
 
@@ -214,7 +245,8 @@ class Conversation:
         if self.step.pointer == _TYPES and model is not None:
             told += [_tabled(tabulate_types(model, self.voice)), self.line("types.legend")]
         data = self.situation.data
-        if table and (self.goal == "classify" or (data is not None and data.labels)):
+        labels = self.goal == "classify" or (data is not None and bool(data.labels))
+        if table and labels and self.model_wish.least is None:
             told.append(self.line("models.for_labels"))
         if table and data is not None and with_usual_rows(data) != data:
             rows = with_usual_rows(data).usable_rows
@@ -247,6 +279,8 @@ class Conversation:
 
     def label(self, option: Option) -> str:
         """Return the text of an answer: its own sentence, or else its value."""
+        if option.way is not None and option.key == _REPAIR:
+            return option.way.render(self.voice.language)
         if option.key is not None:
             return self.voice.say(option.key, label=option.label)
         pointer = self.step.pointer if isinstance(self.step, Question) else ""
@@ -256,6 +290,8 @@ class Conversation:
         """Return the consequence of an answer; empty if there is no plan."""
         outlook = "" if option.plan is None else self.outlook(option.plan)
         told = [self._tell(key, values) for key, values in option.told]
+        if option.way is not None and option.key != _REPAIR:
+            told.insert(0, option.way.render(self.voice.language))
         return "; ".join(part for part in (*told, outlook) if part)
 
     def _tell(self, key: str, values: Mapping[str, Any]) -> str:
@@ -319,7 +355,8 @@ class Conversation:
         old = None if before is None else before.get(change.pointer)
         if change.value is None:
             unset = before is not None and old is None
-            return self.voice.say("planned_already" if unset else "planned_again", name=name)
+            key = "already" if unset else "again"
+            return self.voice.say(f"{_who_decides(change.pointer)}_{key}", name=name)
         if old is None or old == change.value:
             return f"{name} = {_value(change.value)}"
         return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
@@ -331,9 +368,11 @@ class Conversation:
 
     def told_difference(self, key: str, before: Draft, **values: int) -> Line:
         """Return a sentence about what differs between an earlier draft and the current one."""
-        found = find_differences(before, self.draft)
-        what = ", ".join(self._shown(change, before) for change in found)
-        text = self.voice.say(key if found else "undone_alike", what=what, **values)
+        parts = [self._shown(each, before) for each in find_differences(before, self.draft)]
+        if self.draft.goal != before.goal:
+            name = "none" if self.draft.goal is None else self.draft.goal
+            parts.append(self.voice.say("goal.now", goal=self.voice.say(f"goal.{name}")))
+        text = self.voice.say(key if parts else "undone_alike", what=", ".join(parts), **values)
         return Line(who="ftc", text=text)
 
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
@@ -356,6 +395,14 @@ def _differing(change: Change, draft: Draft) -> str:
         for value in (draft.get(change.pointer), change.value)
     )
     return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"
+
+
+def _who_decides(pointer: str) -> str:
+    """Return what happens to a field that is not set: ftc asks, plans it, or leaves it out."""
+    if pointer in asked_pointers():
+        return "asked"
+    known = fields_by_pointer().get(pointer)
+    return "left_out" if known and known.schema.get("default", "") is None else "planned"
 
 
 def _value(value: object) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.compiler.resolve.facts import DataFacts, Label
+from ftc.spec.message import Message
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_decision
+from ftc.tui.conversation.repair import find_fixable, repair
 from ftc.tui.questions.fact_summary import answer_labels, summarize_facts
 from ftc.tui.state.draft import Draft
 from ftc.tui.state.goals import Goal
@@ -29,6 +31,13 @@ _COUNTED: Final = re.compile(
     r"(?:rows?|examples?|samples?|files|exemples|mostres|filas|ejemplos|muestras)\b"
 )
 _MOST_LABELS: Final = 3
+#: A label with fewer rows than there are splits.
+_FEW_ROWS: Final = "FTC281"
+#: Words for changing labels, which only the user can do.
+_CHANGED: Final = re.compile(
+    r"\b(?:merg|group|lump|fold|join|combin|remov|delet|drop|tak\w+ out|get rid|exclud"
+    r"|ajunt|agrup|fusion|combin|tre[uw]|elimin|esborr|junt|quit|sac[ao]|borr)\w*"
+)
 
 
 def tell_data(conversation: Conversation, text: str) -> list[Line]:
@@ -55,8 +64,7 @@ def tell_lengths(conversation: Conversation, text: str) -> list[Line]:
 
 
 def tell_labels(conversation: Conversation, text: str) -> list[Line]:
-    """Name the labels with the most and with the fewest rows."""
-    del text
+    """Name the labels with the most and with the fewest rows, and say who can change them."""
     facts = conversation.situation.data
     if facts is None:
         return conversation.answer(conversation.line("topic.labels.any"))
@@ -66,7 +74,30 @@ def tell_labels(conversation: Conversation, text: str) -> list[Line]:
     most, fewest = labels[:_MOST_LABELS], labels[_MOST_LABELS:][-_MOST_LABELS:]
     key = "topic.labels" if fewest else "topic.labels.few"
     line = conversation.line(key, count=len(labels), most=_counted(most), fewest=_counted(fewest))
-    return conversation.answer(line, *_scarce_labels(conversation))
+    if not _CHANGED.search(fold(text)):
+        return conversation.answer(line, *_scarce_labels(conversation))
+    rare = _counted([label for label in labels if label.rows < _ROWS_PER_LABEL][-_MOST_LABELS:])
+    told = [line, conversation.line("topic.labels.fixed", rare=rare or "\u2013")]
+    if find_fixable(conversation, _FEW_ROWS) is None:
+        return conversation.answer(*told)
+    return [*told, *repair(conversation, _FEW_ROWS)]
+
+
+def tell_personal(conversation: Conversation, text: str) -> list[Line]:
+    """Say how many rows hold personal data, by kind; the text is never shown."""
+    del text
+    facts = conversation.situation.data
+    if facts is None:
+        return conversation.answer(conversation.line("topic.personal.any"))
+    looked = facts.contents.personal_looked_rows
+    found = [
+        Message(f"private.{kind}", {"rows": rows}).render(conversation.voice.language)
+        for kind, rows in facts.contents.personal.items()
+        if rows
+    ]
+    key = "topic.personal" if found else "topic.personal.none"
+    line = conversation.line(key, rows=looked, kinds=", ".join(found))
+    return conversation.answer(line)
 
 
 def _counted(labels: list[Label]) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
 from ftc.compiler.knowledge.glossary import find_entry, find_mentioned
+from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.translated_reasons import sentence_in
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
 from ftc.spec.findings.explanation import Explanation
@@ -18,6 +19,8 @@ from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.text.message import fold
 
 _BETWEEN: Final = re.compile(r"^.*\b(?:between|entre) ")
+#: "what does rank mean and is 32 too much?"
+_MEANS: Final = re.compile(r"\s+(?:means?|stands? for|vol dir|significa|quiere decir)$")
 _AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")
 
 #: The maximum number of telling words in a question about one term.
@@ -25,18 +28,12 @@ _MOST_TELLING: Final = 4
 
 
 def explain(conversation: Conversation, about: str) -> list[Line]:
-    """Return the explanation of a topic, and its effect on this draft."""
-    lines = [
-        *tell_page(conversation, about),
-        *tell_meaning(conversation, about),
-        *tell_reason(conversation, about),
-    ]
-    lines += _consequence(conversation, about)
-    several = topics(about)
-    if not lines and len(several) > 1:
-        lines = [line for topic in several for line in tell_meaning(conversation, topic)]
-    lines = lines or [*tell_mentioned(conversation, about)]
-    return lines or [conversation.line("no_page", topic=about)]
+    """Return the explanation of a topic, and its effect on this draft; empty without one."""
+    lines = [*tell_page(conversation, about), *tell_meaning(conversation, about)]
+    for topic in () if lines else topics(about):
+        lines += tell_meaning(conversation, _MEANS.sub("", topic))
+    lines = [*lines, *tell_reason(conversation, about), *_consequence(conversation, about)]
+    return lines or [*tell_mentioned(conversation, about)]
 
 
 def topics(about: str) -> list[str]:
@@ -89,21 +86,31 @@ def tell_reason(conversation: Conversation, about: str) -> Iterator[Line]:
     """Yield the reason for the decision of the plan that has the words as its name or value."""
     changes = read(about, {}).changes
     values = {fold(str(change.value)) for change in changes}
-    values |= {change.pointer.rpartition("/")[2] for change in changes}
+    keys = [change.pointer.rpartition("/")[2] for change in changes]
+    values |= {*keys, *(f"lora_{key}" for key in keys)}
     yield from tell_decision(conversation, *values, fold(about), fold(about).replace(" ", "_"))
 
 
 def tell_decision(conversation: Conversation, *names: str) -> Iterator[Line]:
-    """Yield the reason for the first decision of the plan with one of the names or values."""
+    """Yield the reason for the first decision of the plan with one of the names or values.
+
+    A number is no name: many decisions may have it.
+    """
     plan = conversation.situation.plan
     if plan is None:
         return
     for name, decision in plan.decisions.items().items():
-        if {name, fold(str(decision.value))}.intersection(names) - {"true", "false"}:
-            because = sentence_in(conversation.voice.language, decision.because)
-            value = conversation.voice.show(decision.value)
-            yield conversation.line("plan_chose", name=name, value=value, because=because)
+        called = {name, fold(decision.value)} if isinstance(decision.value, str) else {name}
+        if called.intersection(names):
+            yield tell_value(conversation, "plan_chose", name, decision)
             return
+
+
+def tell_value(conversation: Conversation, key: str, name: str, decision: Decision[object]) -> Line:
+    """Return the sentence about a decision's value and its reason."""
+    because = sentence_in(conversation.voice.language, decision.because)
+    value = conversation.voice.show(decision.value)
+    return conversation.line(key, name=name, value=value, because=because)
 
 
 def _consequence(conversation: Conversation, about: str) -> Iterator[Line]:

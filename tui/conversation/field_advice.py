@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.spec.schema import fields
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.conversation.explaining import tell_decision, tell_meaning
+from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_value
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.learned.likely import find_likely
@@ -20,6 +20,9 @@ _TRIED: Final = tuple(
     (factor, re.compile(rf"\b{any_of(WORDS['comparatives'][name])}\b"))
     for name, factor in (("less", "half the"), ("more", "double the"))
 )
+_PAIR: Final = 2
+#: The ratio of two values that is worth a remark.
+_FAR: Final = 3
 _ARTICLE: Final = re.compile(r"^(?:(?:an?|the|una?|el|la|els|les|los|las|use|usar|fer servir)\s+)+")
 
 
@@ -47,5 +50,33 @@ def tell_field(conversation: Conversation, about: str, *, is_explained: bool) ->
     if not is_explained:
         yield from tell_meaning(conversation, field.name)
     name = field.name.rpartition(".")[2]
-    for key in (name, f"lora_{name}", f"{name}_steps"):
+    for key in _decisions(name):
         yield from tell_decision(conversation, key)
+    yield from tell_otherwise(conversation, field.pointer)
+
+
+def _decisions(name: str) -> tuple[str, ...]:
+    """Return the names that the decision of a field may have."""
+    return name, f"lora_{name}", f"{name}_steps"
+
+
+def tell_otherwise(conversation: Conversation, pointer: str) -> Iterator[Line]:
+    """Yield what ftc would plan in the place of a value of the draft, and their ratio."""
+    own, name = conversation.draft.get(pointer), pointer.rpartition("/")[2]
+    if own is None:
+        return
+    free = conversation.draft.changed((Change(pointer=pointer, value=None, words=""),))
+    plan = conversation.observer.look(free, offers=False).plan
+    decided = {} if plan is None else plan.decisions.items()
+    key = next((each for each in _decisions(name) if each in decided), name)
+    decision = decided.get(key)
+    if decision is None or decision.value == own:
+        return
+    yield tell_value(conversation, "plan_would_choose", key, decision)
+    numbers = [each for each in (own, decision.value) if type(each) in (int, float) and each > 0]
+    if len(numbers) == _PAIR:
+        ratio = max(numbers) / min(numbers)
+        side = "lower" if own < decision.value else "higher"
+        if ratio >= _FAR:
+            factor = conversation.voice.show(float(f"{ratio:.2g}"))
+            yield conversation.line(f"value.{side}", factor=factor)

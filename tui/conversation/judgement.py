@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.findings.finding import Finding
-from ftc.tui.conversation.advice import AMOUNT, fit
+from ftc.tui.conversation.advice import fit
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import (
     tell_decision,
@@ -15,11 +15,13 @@ from ftc.tui.conversation.explaining import (
     tell_page,
     topics,
 )
-from ftc.tui.conversation.field_advice import compare_amounts, tell_field
+from ftc.tui.conversation.field_advice import compare_amounts, tell_field, tell_otherwise
+from ftc.tui.conversation.machine_figures import tell_supposed
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
 from ftc.tui.understanding.fields.spoken import find_mentions
+from ftc.tui.understanding.machines.supposed import AMOUNT
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
 from ftc.tui.understanding.text.message import Message, fold
@@ -45,7 +47,7 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
 
     The draft does not change; a useful change is proposed.
     """
-    inner = read(about, conversation.draft.data)
+    inner = read(about.rstrip(" ?"), conversation.draft.data)  # "use KTO instead?"
     if inner.request is not None and inner.request.kind in _TELLING:
         return [], inner.request
     options = _alternatives(conversation, about)
@@ -57,13 +59,15 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
         return _weigh(conversation, changes, about), None
     if AMOUNT.search(fold(about)):
         return fit(conversation, about), None
+    if compared := tell_supposed(conversation, about):
+        return conversation.answer(*compared), None
     told = _explained(conversation, about, ())
     if not told and not find_mentions(Message(about)):
         told = [*tell_mentioned(conversation, about)]
     told += tell_field(conversation, about, is_explained=bool(told))
     return [
         *(told or [conversation.line("outside")]),
-        *conversation.go_to(conversation.draft),
+        *conversation.answer(),
     ], None
 
 
@@ -75,9 +79,9 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
     other = conversation.observer.look(conversation.draft.changed(changes), offers=False)
     if wrong := find_new_error(now, other):
         refusal = conversation.line("judge.wrong", what=what, why=conversation.told(wrong))
-        return [*told, refusal, *conversation.go_to(conversation.draft)]
+        return [*told, refusal, *conversation.answer()]
     if other.plan is None:
-        return [*told, conversation.line("judge.no_plan"), *conversation.go_to(conversation.draft)]
+        return [*told, conversation.line("judge.no_plan"), *conversation.answer()]
     verdict = _verdict(conversation, now.plan, other.plan, changes)
     lines = [
         conversation.line(f"judge.{verdict}", what=what, plan=conversation.outlook(other.plan))
@@ -85,8 +89,10 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
     if now.plan is not None and verdict != "same":
         lines.append(conversation.line("now", plan=conversation.outlook(now.plan)))
     lines += told
+    if verdict == "same":
+        lines += [line for each in changes for line in tell_otherwise(conversation, each.pointer)]
     if verdict not in _WISE:
-        return [*lines, *conversation.go_to(conversation.draft)]
+        return [*lines, *conversation.answer()]
     conversation.proposal = changes
     return [
         *lines,

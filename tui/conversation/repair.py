@@ -6,7 +6,7 @@ from typing import Final
 from ftc.spec.findings.finding import Finding, Severity
 from ftc.tui.conversation.card import make_card
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.questions.dialogue import find_repair
+from ftc.tui.questions.dialogue import Question, find_repair, find_ways
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reading import Reading
 
@@ -27,6 +27,10 @@ def repair(conversation: Conversation, code: str | None) -> list[Line]:
     option = None if finding is None else find_repair(finding)
     if finding is None or option is None:
         return [conversation.line("fix.none"), *conversation.ask()]
+    if ways := find_ways(finding):
+        asked = Question(pointer=finding.pointer, options=ways, trouble=finding)
+        conversation.step = conversation.offer(asked)
+        return conversation.ask()
     if finding.fix_safety == "unsafe":
         conversation.proposal = option.changes
         what = conversation.compared(option.changes)

@@ -1,9 +1,12 @@
 """The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
+from ftc.compiler.write.conflict import Conflict
 from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.bundle.actions import Act
@@ -16,11 +19,13 @@ from ftc.tui.conversation.advice import (
     limit,
     recommend_models,
     slow,
+    unlimit,
     what_if,
 )
 from ftc.tui.conversation.conversation import Conversation, draft_text
 from ftc.tui.conversation.explaining import explain
 from ftc.tui.conversation.fact_answers import tell_changes, tell_spec
+from ftc.tui.conversation.field_advice import tell_field
 from ftc.tui.conversation.goal_dialogue import take_option
 from ftc.tui.conversation.judgement import judge
 from ftc.tui.conversation.repair import repair
@@ -28,7 +33,7 @@ from ftc.tui.languages.translation import tell, tell_failure
 from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, asked_pointers, next_step
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, read_draft
-from ftc.tui.state.line import Line
+from ftc.tui.state.line import Kind, Line
 from ftc.tui.understanding.fields.spoken import Mention, find_mentions
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
@@ -128,11 +133,20 @@ def _left(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _why(conversation: Conversation, about: str) -> list[Line]:
+    """Give the reason for the question and for the suggested answer; each is said once."""
     del about
-    told = []
-    if isinstance(conversation.step, Question):
-        told.append(conversation.line("why", why=conversation.voice.why(conversation.step.pointer)))
-    return [*told, *conversation.ask()]
+    step = conversation.step
+    if not isinstance(step, Question):
+        return conversation.ask()
+    asked, reason = conversation.ask(), conversation.voice.why(step.pointer)
+    told = (
+        [] if any(reason in line.text for line in asked) else [conversation.line("why", why=reason)]
+    )
+    option = _suggestion(step)
+    because = "" if option is None else conversation.consequence(option)
+    if option is not None and because:
+        told.append(conversation.line("advise", label=conversation.label(option), why=because))
+    return [*told, *asked]
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
@@ -176,7 +190,6 @@ def _restart(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.past.append(conversation.draft)
     conversation.future.clear()
-    conversation.goal = None
     return [conversation.line("restarted"), *conversation.go_to(Draft())]
 
 
@@ -202,22 +215,53 @@ def _quit(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _compile(conversation: Conversation, about: str) -> list[Line]:
-    """Write the spec and the bundle, unless a question is still open."""
+    """Write the spec and the bundle, unless a question with several answers is still open."""
     del about
+    conversation.look()
+    taken = [*_take_single_answers(conversation)]
     if isinstance(next_step(conversation.draft, conversation.situation), Question):
-        return [conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+        return [*taken, conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+    return [*taken, *_write(conversation)]
+
+
+def _write(conversation: Conversation, *, force: bool = False) -> list[Line]:
+    """Write the spec and the bundle; without `force`, ask before files of the user are replaced."""
     path = spec_path(conversation.draft, conversation.observer.folder, conversation.spec)
     try:
-        finished = finish(conversation.draft, path)
+        finished = finish(conversation.draft, path, force=force)
+    except Conflict as conflict:
+        conversation.spec = path
+        conversation.confirms = None if force else partial(_write, force=True)
+        what = "\n".join(f"  {tell(each, conversation.voice)}" for each in conflict.findings)
+        key, kind = ("conflict.stays", "trouble") if force else ("conflict", "proposal")
+        return [conversation.line(key, cast("Kind", kind), spec=path, what=what)]
     except EnvironmentFailure as failure:
         return [_failed(conversation, failure)]
     conversation.spec, conversation.finished = finished.spec, finished
     if finished.bundle is None:
         return [_told(conversation, finding) for finding in finished.findings]
-    tree = "\n".join(f"  {name}" for name in finished.files)
+    tree = "\n".join(f"  {name}" for name in _fold_folders(conversation, finished.files))
     warnings = [_told(conversation, finding) for finding in finished.findings]
     compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
-    return [*warnings, compiled, Line(who="ftc", text=say_next(finished, conversation.voice))]
+    following = Line(who="ftc", text=say_next(finished, conversation.voice))
+    return [*warnings, compiled, conversation.line("compiled.after"), following]
+
+
+def _take_single_answers(conversation: Conversation) -> Iterator[Line]:
+    """Take the suggested answer of each open question that has no other."""
+    while (option := _suggestion(conversation.step)) is not None:
+        step = conversation.step
+        if not isinstance(step, Question) or len(step.options) != 1:
+            return
+        yield take_option(conversation, option, chosen=True)[0]
+
+
+def _fold_folders(conversation: Conversation, names: Sequence[str]) -> Iterator[str]:
+    """Yield the names, but each folder once, with the number of its files."""
+    held = Counter(name.partition("/")[0] for name in names if "/" in name)
+    yield from (name for name in names if "/" not in name)
+    for folder, count in held.items():
+        yield conversation.voice.say("compiled.folder", folder=folder, count=count)
 
 
 def _save(conversation: Conversation, about: str) -> list[Line]:
@@ -229,16 +273,16 @@ def _save(conversation: Conversation, about: str) -> list[Line]:
     if path.exists() and path != conversation.spec:
         return [conversation.line("taken", path=path)]
     if errors := conversation.errors_to_save():
-        conversation.saves = path
+        conversation.confirms = partial(_save_at, path=path)
         what = "\n".join(f"  {tell(error, conversation.voice)}" for error in errors)
         asked = conversation.line(
             "save.errors", "proposal", count=len(errors), what=what, path=path
         )
         return [asked]
-    return save_at(conversation, path)
+    return _save_at(conversation, path)
 
 
-def save_at(conversation: Conversation, path: Path) -> list[Line]:
+def _save_at(conversation: Conversation, path: Path) -> list[Line]:
     """Write the spec to a file, and ask the open question again."""
     try:
         save(conversation.draft, path)
@@ -296,8 +340,9 @@ def _models(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _explain(conversation: Conversation, about: str) -> list[Line]:
-    """Explain a term, and ask the open question again."""
-    return [*explain(conversation, about), *conversation.ask()]
+    """Explain a term, or the field that the words name, and ask the open question again."""
+    lines = explain(conversation, about) or [*tell_field(conversation, about, is_explained=False)]
+    return [*(lines or [conversation.line("no_page", topic=about)]), *conversation.ask()]
 
 
 def _judge(conversation: Conversation, about: str) -> list[Line]:
@@ -386,6 +431,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "quit": _quit,
     "show": tell_spec,
     "compile": _compile,
+    "overwrite": _compile,
     "save": _save,
     "load": _load,
     "plan": _plan,
@@ -399,6 +445,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "lighter": lighter,
     "faster": slow,
     "limit": limit,
+    "unlimit": unlimit,
     "changes": tell_changes,
     "fix": _fix,
     "run": _run,

@@ -1,6 +1,8 @@
 """Answers questions about licence, privacy, cost, time, rows and more with facts."""
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
@@ -16,6 +18,7 @@ from ftc.tui.conversation.data_answers import (
     tell_dropped,
     tell_labels,
     tell_lengths,
+    tell_personal,
 )
 from ftc.tui.conversation.fact_answers import (
     compare_families,
@@ -29,12 +32,14 @@ from ftc.tui.conversation.fact_answers import (
 )
 from ftc.tui.conversation.goal_dialogue import answer_without_data
 from ftc.tui.conversation.judgement import find_new_error
+from ftc.tui.conversation.machine_figures import plan_machines
 from ftc.tui.conversation.topics import Topic, find_topic
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
 from ftc.tui.understanding.text.message import Message, fold
-from ftc.tui.understanding.text.numbers import as_written
+from ftc.tui.understanding.text.numbers import as_written, read_number
+from ftc.tui.understanding.text.sentences import asks_what
 from ftc.tui.understanding.values.quantities import read_prices
 
 #: What a licence allows, by the beginning of its identifier; the first match counts.
@@ -44,6 +49,13 @@ _LICENCES: Final[Mapping[str, str]] = {
     "cc-by-sa": "share_alike", "cc-by": "free",
 }  # fmt: skip
 _MOST_PARTS: Final = 3
+_WATTS: Final = 100  # for which the energy is given: the table of GPUs has no power
+_AMOUNT: Final = r"\d+(?:[.,]\d+)?"
+#: A price of energy: "0.30 euro per kWh", "if a kWh is 0.30".
+_PER_KWH: Final = re.compile(
+    rf"(?P<before>{_AMOUNT})\W{{0,2}}[a-z]*\W{{0,2}}(?:per|a|an|the|el|per cada|por|/)\W{{0,2}}kwh"
+    rf"|\bkwh\b\D{{0,25}}(?P<after>{_AMOUNT})"
+)
 _OBJECTIVE: Final = "/objective/type"
 #: The context length in tokens for which the size of the KV cache is given.
 _CACHED_TOKENS: Final = 4096
@@ -55,6 +67,7 @@ _WHOLE: Final = "reason"
 _ASIDES: Final = frozenset({"explain", "judge", "later", "plan", "what_if"})
 
 Answer = Callable[[Conversation, str], list[Line]]
+PlanTeller = Callable[[Conversation, Plan | None], list[Line]]
 
 
 def answer_question(
@@ -117,32 +130,55 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _cost(conversation: Conversation, text: str) -> list[Line]:
-    plan, voice = conversation.supposed_plan(), conversation.voice
-    if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": used here, but not set
-        tried = conversation.draft.changed((*conversation.supposed, *asked))
-        plan = conversation.observer.look(tried, offers=False).plan
+    prices = tuple(read_prices(Message(text)))  # "at $2 an hour": used here, but not set
+    return _tell_planned(conversation, text, _cost_told, prices)
+
+
+def _cost_told(conversation: Conversation, plan: Plan | None) -> list[Line]:
+    voice = conversation.voice
     if plan is None or plan.time is None:
-        return conversation.answer(conversation.line("topic.cost.any"))
+        return [conversation.line("topic.cost.any")]
     if plan.cost is None:
         time = voice.duration(plan.time.total_seconds)
         count = plan.decisions.distribution.world.value
         line = conversation.line("topic.cost.no_price", time=time, count=count)
-        return [*_time_told(conversation, plan), *conversation.answer(line)]
+        return [*_time_told(conversation, plan), line]
     money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
-    return conversation.answer(conversation.line("topic.cost", **money))
+    return [conversation.line("topic.cost", **money)]
+
+
+def _energy(conversation: Conversation, text: str) -> list[Line]:
+    """Say what the plan's hours take per 100 W, and what they cost at a price per kWh."""
+    plan, voice = conversation.supposed_plan(), conversation.voice
+    if plan is None or plan.time is None:
+        return conversation.answer(conversation.line("topic.energy.any"))
+    time, count = plan.time.total_seconds, plan.decisions.distribution.world.value
+    used = time / 3600 * _WATTS / 1000
+    told = [
+        conversation.line(
+            "topic.energy", time=voice.duration(time), count=count, kwh=voice.show(_round(used))
+        )
+    ]
+    found = _PER_KWH.search(fold(text))
+    price = None if found is None else read_number(found["before"] or found["after"])
+    if price is not None:
+        cost = voice.show(_round(used * price))
+        told.append(conversation.line("topic.energy.price", price=voice.show(price), cost=cost))
+    return conversation.answer(*told)
+
+
+def _round(value: float) -> float:
+    """Return a number with two significant digits."""
+    return float(f"{value:.2g}")
 
 
 def _time(conversation: Conversation, text: str) -> list[Line]:
-    del text
-    plan = conversation.supposed_plan()
+    return _tell_planned(conversation, text, _time_told)
+
+
+def _time_told(conversation: Conversation, plan: Plan | None) -> list[Line]:
     if plan is None or plan.time is None:
-        return conversation.answer(conversation.tell_missing())
-    return conversation.answer(*_time_told(conversation, plan))
-
-
-def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
-    if plan.time is None:
-        return []
+        return [conversation.tell_missing()]
     span = conversation.voice.duration
     return [
         conversation.line(
@@ -156,11 +192,25 @@ def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
     ]
 
 
+def _tell_planned(
+    conversation: Conversation, text: str, tell_plan: PlanTeller, prices: tuple[Change, ...] = ()
+) -> list[Line]:
+    """Answer with the figures of the plan, on each machine that the question names."""
+    told = [
+        line
+        for machine, plan in plan_machines(conversation, text, prices)
+        for line in (*machine, *tell_plan(conversation, plan))
+    ]
+    return conversation.answer(*told)
+
+
 def _memory(conversation: Conversation, text: str) -> list[Line]:
-    del text
-    plan = conversation.supposed_plan()
+    return _tell_planned(conversation, text, _memory_told)
+
+
+def _memory_told(conversation: Conversation, plan: Plan | None) -> list[Line]:
     if plan is None:
-        return conversation.answer(conversation.tell_missing())
+        return [conversation.tell_missing()]
     size = conversation.voice.size
     parts = plan.memory.parts.get(plan.memory.largest_phase, {})
     largest = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
@@ -169,9 +219,7 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     )
     peak = size(plan.memory.device_bytes)
     outlook = conversation.outlook(plan)
-    return conversation.answer(
-        conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)
-    )
+    return [conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)]
 
 
 def _overfitting(conversation: Conversation, text: str) -> list[Line]:
@@ -273,6 +321,8 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
         run = conversation.draft.get("/name") or "my-model"
         key = "topic.ollama" if "ollama" in fold(text) else "topic.gguf_program"
         line = conversation.line(key, types=", ".join(types), type=types[0], name=run)
+        if not asks_what(text):
+            line = conversation.line("topic.yes", answer=line.text)
         return conversation.answer(line)
     change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
     wrong = _find_error_with(conversation, (change,))
@@ -306,7 +356,7 @@ def _propose(conversation: Conversation, told: Line, changes: tuple[Change, ...]
 def _models(conversation: Conversation, text: str) -> list[Line]:
     """Ask for the model, and offer models that suit the goal."""
     if conversation.goal is None and ("label" in fold(text) or "etiquet" in fold(text)):
-        conversation.goal = "classify"
+        conversation.draft = replace(conversation.draft, goal="classify")
     return recommend_models(conversation, text)
 
 
@@ -328,7 +378,9 @@ _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "spec": tell_spec,
     "changes": tell_changes,
     "licence": _licence,
+    "personal": tell_personal,
     "privacy": _privacy,
+    "energy": _energy,
     "slow": _slow,
     "overfitting": _overfitting,
     "resume": _resume,

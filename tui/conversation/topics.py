@@ -11,9 +11,10 @@ from ftc.tui.understanding.text.lexicon import any_of
 from ftc.tui.understanding.text.message import fold
 
 Topic = Literal[
-    "no_data", "gated", "reason", "licence", "privacy", "slow", "overfitting", "resume", "next",
-    "quality", "data", "labels", "lengths", "dropped", "rows", "disk", "file_size", "small_device",
-    "inference", "diverged", "ollama", "cost", "memory", "time", "models", "spec", "changes",
+    "no_data", "gated", "reason", "licence", "personal", "privacy", "energy", "slow",
+    "overfitting", "resume", "next", "quality", "data", "labels", "lengths", "dropped", "rows",
+    "disk", "file_size", "small_device", "inference", "diverged", "ollama", "cost", "memory",
+    "time", "models", "spec", "changes",
 ]  # fmt: skip
 TOPICS: Final[tuple[Topic, ...]] = get_args(Topic)
 

@@ -328,9 +328,12 @@ class Assistant(App[None]):
         self._idle()
 
     def _turn(self) -> None:
-        """Focus the other pane, or open the other tab on a narrow screen."""
+        """Focus the spec or the message, and open its tab on a narrow screen."""
+        rows = self.query_one("#rows")
         if self.screen.has_class("-narrow"):
             tabs = self.query_one(Tabs)
             tabs.active = "tab-side" if tabs.active == "tab-talk" else "tab-talk"
+        elif rows.has_focus or not rows.display:
+            self._message.focus()
         else:
-            self.screen.focus_next()
+            rows.focus()

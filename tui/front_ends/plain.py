@@ -29,7 +29,7 @@ _PASTE_SECONDS: Final = 0.05
 
 
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
-    """Ask and read until the user finishes, quits or closes the input.
+    """Ask and read until the user quits or closes the input.
 
     The draft is saved after each reply. On a terminal, lines can be edited, and Up shows the
     messages sent before.
@@ -43,7 +43,7 @@ def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
     for text in read_messages(asking, blank=True) if edited is None else edited:
         told = _tell(session, mouth.end(session.reply(text)), telling, told)
         save(session)
-        if session.ended or session.finished:
+        if session.ended:
             return
         if edited is None:
             _prompt(telling)
@@ -112,7 +112,7 @@ def _edited() -> Iterator[str]:
 
 
 def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
-    """Answer each message with one JSON object on a line, until the input ends."""
+    """Answer each message with one JSON object on a line, until "quit" or the end of the input."""
     session.start()
     for text in read_messages(asking):
         before = session.draft
@@ -121,7 +121,7 @@ def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
         record = describe(session, text, before, lines)
         telling.write(json.dumps(record, ensure_ascii=False) + "\n")
         telling.flush()
-        if session.ended or session.finished:
+        if session.ended:
             return
 
 

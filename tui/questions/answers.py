@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,11 +12,14 @@ from ftc.spec.schema import branches, fields
 from ftc.spec.values.admission import admits
 from ftc.spec.values.expectation import types_of
 from ftc.tui.questions.choices import slug
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.goals import find_goal
 from ftc.tui.understanding.certainty import strip_welcome
 from ftc.tui.understanding.exports.exports import read_bits
 from ftc.tui.understanding.fields.relative import numeric_fields
 from ftc.tui.understanding.reader import read, strip_correction
 from ftc.tui.understanding.reading import Change, Names, Reading
+from ftc.tui.understanding.requests import split_act
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
@@ -35,6 +39,8 @@ _TENTATIVE: Final = re.compile(
     r"(?P<value>[^\s,.?]+(?: [^\s,.?]+)?)[\s?.…]*$"
 )
 _WORDS_OF_TALK: Final = 4
+#: Requests that act on the draft.
+_ON_DRAFT: Final = frozenset({"compile", "delegate", "fix", "left", "save", "show"})
 _NONE: Final = re.compile(any_of(WORDS["none"]))
 _NO_GPU: Final = re.compile(any_of(WORDS["no_gpu"]))
 _TYPES: Final = "/export/types"
@@ -59,6 +65,11 @@ def understand(
     `planned` holds the plan's values by pointer, for changes relative to them. `names` are the
     existing files and columns; a bare answer cannot name another column.
     """
+    before, act = split_act(text)
+    if act is not None:
+        reading = understand(before, draft, asked, planned, names)
+        if reading.changes and reading.request is None and reading.asked is None:
+            return replace(reading, request=act)
     reading = read(text, draft, planned, names)
     if asked is None:
         return reading
@@ -72,6 +83,19 @@ def understand(
         return reading
     kept = admits(asked, change.value)
     return Reading(changes=(change,)) if kept else Reading(refused=(change,))
+
+
+def continues(text: str, draft: Draft) -> bool:
+    """Return whether a message goes on with a saved draft: it changes it or has it compiled.
+
+    Other data or a goal begin another fine-tune.
+    """
+    reading = understand(text, draft.data, None)
+    if reading.request is not None and not reading.changes:
+        return reading.request.kind in _ON_DRAFT
+    data = (each.value for each in reading.changes if each.pointer == "/data/source")
+    other = draft.has("/data/source") and any(each != draft.get("/data/source") for each in data)
+    return bool(reading.changes) and not other and find_goal(text) is None
 
 
 def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:

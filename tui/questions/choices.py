@@ -13,6 +13,7 @@ from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.shortlist import (
+    FREE_LICENCES,
     METHODS,
     MOST_FOR_LABELS,
     ModelRequirements,
@@ -24,7 +25,7 @@ from ftc.compiler.shortlist import (
 from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
-from ftc.tui.questions.dialogue import Option, Question
+from ftc.tui.questions.dialogue import Option, Question, read_patch
 from ftc.tui.state.draft import Draft
 from ftc.tui.state.goals import Goal, free_name
 from ftc.tui.state.likely_files import list_likely
@@ -48,6 +49,25 @@ _MAIN_LANGUAGE: Final = 0.1  # the share of rows from which a model should suppo
 _SHORT_SECONDS: Final = 2 * 3600
 _ANY_MODEL: Final = ModelWish()
 
+_LACKS: Final = "model.lacks."
+#: The requirements that are dropped, one at a time, if no model meets them all.
+_RELAXED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "wish": {"allowed": None},
+    "languages": {"languages": ()},
+    "method": {"methods": METHODS},
+    "context": {"context_tokens": None},
+    "gguf": {"gguf": False},
+    "memory": {"hardware": None},
+    "several": {
+        "allowed": None,
+        "languages": (),
+        "methods": METHODS,
+        "context_tokens": None,
+        "gguf": False,
+        "hardware": None,
+    },
+}
+
 Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
 
 
@@ -69,6 +89,8 @@ def offer(
     if question.trouble is not None and question.trouble.code == _HOST_TOO_SMALL:
         models = _models(draft, situation, observer, goal, model_wish)
         question = replace(question, options=(*question.options, *models))
+    if question.trouble is not None and question.trouble.ways:
+        return _offer_ways(question, question.trouble, draft, situation, observer)
     if values is None:
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
@@ -79,7 +101,9 @@ def offer(
         options += [*tuned, *(each for each in shortlist if each.label not in known)]
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
-        options.append(Option(label=label, changes=(change,)))
+        is_file = question.pointer == "/data/source" and question.trouble is not None
+        key = "option.retry" if is_file and value == draft.get(question.pointer) else None
+        options.append(Option(label=label, changes=(change,), key=key))
     if question.pointer == "/data/source" and question.trouble is None:
         options += _without_data(goal, observer.folder, has_files=bool(options))
     withheld: list[Option] = []
@@ -92,6 +116,23 @@ def offer(
         withheld=tuple(withheld),
         suggested=_suggested(question, options),
     )
+
+
+def _offer_ways(
+    question: Question,
+    trouble: Finding,
+    draft: Draft,
+    situation: Situation,
+    observer: Observer,
+) -> Question:
+    """Return the question with the ways out of an error alone; those that cause another come last.
+
+    The first that is sound is suggested: the rule names the one that keeps most of what was asked.
+    """
+    sound, unsound = plan_options(
+        [*question.options], draft, situation, observer, solved={_TOO_LARGE, trouble.code}
+    )
+    return replace(question, options=tuple(sound), withheld=tuple(unsound), suggested=0)
 
 
 def plan_options(
@@ -122,8 +163,25 @@ def plan_options(
         ]
         refused = next(iter(errors), None)
         planned = replace(option, plan=option.plan or after.plan, refused=refused)
-        (unsound if errors else sound).append(planned)
+        way = None if refused is None else _find_way(option, refused, draft, observer, known)
+        (unsound if errors and way is None else sound).append(way or planned)
     return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
+
+
+def _find_way(
+    option: Option, refused: Finding, draft: Draft, observer: Observer, known: Collection[str]
+) -> Option | None:
+    """Return the answer with the way out of its error that keeps its own changes."""
+    own = {change.pointer for change in option.changes}
+    for way in refused.ways:
+        more = read_patch(way.fix)
+        if not more or own & {change.pointer for change in more}:
+            continue
+        both = (*option.changes, *more)
+        after = observer.look(draft.changed(both), offers=False)
+        if {each.code for each in after.findings if each.severity == "error"} <= set(known):
+            return replace(option, changes=both, plan=after.plan, way=way.says)
+    return None
 
 
 def _tuned(
@@ -167,8 +225,9 @@ def _suggested(question: Question, options: list[Option]) -> int | None:
     only_the_person_knows = question.pointer.startswith("/data/") and len(existing) != 1
     if not options or only_the_person_knows:
         return None
-    fitting = (n for n, option in enumerate(options) if option.plan and option.plan.memory.fits)
-    return next(fitting, 0)
+    kept = [n for n, option in enumerate(options) if option.way is None]  # change nothing else
+    fitting = (n for n in kept if (plan := options[n].plan) and plan.memory.fits)
+    return next(fitting, kept[0] if kept else 0)
 
 
 def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -220,6 +279,9 @@ def _models(
     if not picks and wish.allowed is not None:  # the user's wish counts more than the data
         wish = replace(wish, languages=model_wish.languages, most_parameters=None)
         picks = observer.shortlist(wish)
+    if not picks:
+        yield from _list_relaxed(wish, observer)
+        return
     ordered = sorted(picks, key=partial(_patience, wish))
     by_time = ordered != list(picks)
     for pick in ordered:
@@ -232,6 +294,26 @@ def _models(
         yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick, reason)))
 
 
+def _list_relaxed(wish: ModelRequirements, observer: Observer) -> Iterator[Option]:
+    """Yield the models that meet all requirements but one, and say which one.
+
+    Only for the first requirement without which there are any.
+    """
+    for lack, changed in _RELAXED.items():
+        relaxed = replace(wish, **changed)
+        if relaxed != wish and (picks := observer.shortlist(relaxed)):
+            for pick in picks:
+                name = pick.candidate.model.id
+                changes = (Change(pointer="/model/id", value=name, words=name),)
+                yield Option(label=name, changes=changes, told=((f"{_LACKS}{lack}", {}),))
+            return
+
+
+def meets_all(option: Option) -> bool:
+    """Return whether an offered model meets all requirements."""
+    return not any(key.startswith(_LACKS) for key, _ in option.told)
+
+
 def _require(
     spec: Spec, draft: Draft, situation: Situation, goal: Goal | None, model_wish: ModelWish
 ) -> ModelRequirements:
@@ -240,7 +322,7 @@ def _require(
     said = draft.get("/method/type")
     on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
     unsized = model_wish.least is None and model_wish.most is None
-    labels = unsized and (bool(data.labels) or goal == "classify")
+    labels = model_wish.least is None and (bool(data.labels) or goal == "classify")
     small = labels or (unsized and on_cpu)
     spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
     return ModelRequirements(
@@ -302,6 +384,16 @@ def _names(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
     yield name, name
 
 
+def _licences(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the licence of the base, and the free ones if the base has one of them."""
+    del draft, folder
+    own = None if situation.model is None else situation.model.licence
+    if own is not None:
+        yield own, own
+    if own is None or own in FREE_LICENCES:
+        yield from ((name, name) for name in sorted(FREE_LICENCES) if name != own)
+
+
 def slug(text: str) -> str:
     """Return a name that the schema accepts."""
     return re.sub(r"[^a-z0-9]+", "-", fold(text)).strip("-")[:_LONGEST_NAME].strip("-") or "run"
@@ -318,5 +410,6 @@ _VALUES: Final[Mapping[str, Values]] = {
     "/method/type": _methods,
     "/export/types": _exports,
     "/name": _names,
+    "/publish/licence": _licences,
 }
 _PLANNED: Final = frozenset({"/model/id", "/hardware/gpu", "/method/type", "/export/types"})

@@ -4,12 +4,13 @@ This module has no side effects; front ends show the question and read the answe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.spec.findings.finding import Finding
+from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields
 from ftc.tui.state.draft import Draft, show_value
@@ -51,7 +52,7 @@ class Option:
     their values. Values whose names end in `_bytes` are sizes. `goal` is the goal that it sets.
     `writes` is a goal whose example file it writes first, under the name in the changes.
     `lacks_data` means that there is no data yet. `refused` is the error for which the answer is
-    withheld.
+    withheld. `way` is the way out of an error that its changes contain.
     """
 
     label: str
@@ -63,6 +64,7 @@ class Option:
     writes: Goal | None = None
     lacks_data: bool = False
     refused: Finding | None = None
+    way: Message | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,18 +164,30 @@ def find_repair(finding: Finding) -> Option | None:
     return _repair(finding.fix)
 
 
+def find_ways(finding: Finding) -> tuple[Option, ...]:
+    """Return the ways out of a finding as answers; none where it has a single fix or none."""
+    ways = ((way, _repair(way.fix)) for way in finding.ways)
+    return tuple(replace(repair, way=way.says) for way, repair in ways if repair is not None)
+
+
 def _repairs(finding: Finding) -> tuple[Option, ...]:
-    """Return the finding's fix as an answer, if it has one."""
+    """Return the ways out of a finding, or else its fix, as answers."""
     repair = find_repair(finding)
-    return () if repair is None else (repair,)
+    return find_ways(finding) or (() if repair is None else (repair,))
+
+
+def read_patch(fix: Sequence[Mapping[str, object]]) -> tuple[Change, ...]:
+    """Return a JSON patch as changes; none if it does more than set or remove values."""
+    changes = [_change(operation) for operation in fix]
+    kept = tuple(change for change in changes if change is not None)
+    return kept if len(kept) == len(changes) else ()
 
 
 def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
     """Return a JSON patch as an answer; None if it is empty or does more than set values."""
-    changes = tuple(_change(operation) for operation in fix)
-    if not changes or any(change is None for change in changes):
+    kept = read_patch(fix)
+    if not kept:
         return None
-    kept = tuple(change for change in changes if change is not None)
     label = ", ".join(
         f"{change.pointer[1:].replace('/', '.')} = {show_value(change.value)}" for change in kept
     )

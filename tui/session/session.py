@@ -1,17 +1,15 @@
 """Reads each message and answers it; front ends only show the answers."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from textwrap import indent
 from typing import Any, Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
-from ftc.spec.schema import choices, fields
 from ftc.tui.agent.finder import Finder
 from ftc.tui.agent.hook import consult, disclose, hear, offer_server
+from ftc.tui.bundle.finish import find_written
 from ftc.tui.conversation.card import make_card
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.goal_dialogue import (
@@ -21,20 +19,22 @@ from ftc.tui.conversation.goal_dialogue import (
     tell_goal,
     with_objective,
     write_and_use,
+    write_label_as_text,
 )
 from ftc.tui.conversation.repair import find_fixable, repair
-from ftc.tui.conversation.request_handlers import handle, save_at
+from ftc.tui.conversation.request_handlers import handle
 from ftc.tui.conversation.topic_answers import answer_question
 from ftc.tui.conversation.topics import find_topic
 from ftc.tui.conversation.unused import name_unused
 from ftc.tui.languages.field_names import find_asked, name_field
 from ftc.tui.languages.spoken import find_spoken
 from ftc.tui.languages.voice import Language, Voice
-from ftc.tui.questions.answers import understand
-from ftc.tui.questions.choices import plan_options
+from ftc.tui.questions.answers import continues, understand
+from ftc.tui.questions.choices import meets_all, plan_options
 from ftc.tui.questions.detection import detect, make_examples, tell_detection
 from ftc.tui.questions.dialogue import GOAL, Option, Question
-from ftc.tui.questions.ordinals import find_offer
+from ftc.tui.questions.field_values import enum_options, enums, label_value
+from ftc.tui.questions.ordinals import find_offer, split_choice
 from ftc.tui.state.draft import Draft, list_values
 from ftc.tui.state.goals import find_goal
 from ftc.tui.state.likely_files import list_spaced, read_columns
@@ -179,8 +179,8 @@ class Session(Conversation):
 
     @property
     def awaits_yes(self) -> bool:
-        """Whether ftc waits for a yes or a no: to a saved draft, a proposal, or a file to write."""
-        return self.kept is not None or bool(self.proposal) or self.saves is not None
+        """Whether ftc waits for a yes or a no: to a saved draft, a proposal, or files to write."""
+        return self.kept is not None or bool(self.proposal) or self.confirms is not None
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -199,7 +199,7 @@ class Session(Conversation):
             return self.ask()
         if self.kept is not None:
             return self._go_on(text)
-        if self.saves is not None and (decided := self._decide_to_save(text)) is not None:
+        if self.confirms is not None and (decided := self._confirm(text)) is not None:
             return decided
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
@@ -210,6 +210,11 @@ class Session(Conversation):
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
             return take_option(self, option)
+        if (both := split_choice(text, self.options)) is not None:
+            told = take_option(self, both[0])
+            lines = [*(each for each in told if each.kind != "question"), *self._answer(both[1])]
+            self.taken = both[0].changes
+            return lines
         planned = self.situation.planned_values()
         if (again := self._followed(text, planned)) is not None:
             self.reading = again
@@ -312,13 +317,20 @@ class Session(Conversation):
             return [*noted, *(answer or handle(self, reading.request))]
         if reading.paste is not None:
             return self._take_paste(reading, reading.paste)
+        goal = None
         if self.goal is None and self.situation.plan is None and (found := find_goal(reading.rest)):
-            self.goal = found[0]
+            goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
-            reading = self.reading = with_objective(reading, found[0], self.draft)
+            reading = self.reading = with_objective(reading, goal, self.draft)
+        as_text = write_label_as_text(reading)
+        told = [] if as_text is reading else [self.line("objective.as_text")]
+        reading = self.reading = as_text
+        if goal is not None:
+            lines = [*self.settle(goal, reading.changes), *self.ask()]
+        else:
+            lines = self.apply(reading.changes) if reading.changes else []
         refused = [self._refuse(change) for change in reading.refused]
-        lines = self.apply(reading.changes) if reading.changes else []
-        lines = [*self._remarks(reading), *lines]
+        lines = [*self._remarks(reading), *told, *lines]
         if reading.asked is None:
             return [*refused, *(lines or self.ask())]
         noted = [line for line in lines if line.kind == "noted"]
@@ -333,10 +345,10 @@ class Session(Conversation):
             yield tell_goal(self, self.goal)
         for change in reading.changes:
             if takes_by_order(change):
-                yield self.line("sample", what=_label(change.value))
+                yield self.line("sample", what=label_value(change.value))
             unknown = change.pointer.startswith("/data/columns/") and self.situation.data is None
             if unknown and change.value is not None and not self._names("").columns:
-                yield self.line("column_unchecked", what=_label(change.value))
+                yield self.line("column_unchecked", what=label_value(change.value))
 
     def _take_paste(self, reading: Reading, paste: Paste) -> list[Line]:
         """Say how many lines were pasted, which keys were used, and which were not."""
@@ -368,26 +380,27 @@ class Session(Conversation):
             return [self.line("dropped"), *self.ask()]
         return self.apply(changes) if writes is None else write_and_use(self, changes, writes)
 
-    def _decide_to_save(self, text: str) -> list[Line] | None:
-        """Save a spec with errors after a yes; None if the message is not a decision."""
-        path, self.saves = self.saves, None
+    def _confirm(self, text: str) -> list[Line] | None:
+        """Write the files after a yes; None if the message is not a decision."""
+        act, self.confirms = self.confirms, None
         request = read(text, {}).request
-        if path is None or request is None or request.kind not in ("yes", "no"):
+        if act is None or request is None or request.kind not in ("yes", "no", "overwrite"):
             return None
-        if request.kind == "yes":
-            return save_at(self, path)
-        return [self.line("dropped"), *self.ask()]
+        return [self.line("dropped"), *self.ask()] if request.kind == "no" else act(self)
 
     def _go_on(self, text: str) -> list[Line]:
-        """Restore the saved draft after a yes, and begin a new one after a no.
+        """Restore the saved draft after a yes or a change to it; begin a new one after a no.
 
-        The offer stays open after a message that sets nothing, such as a question. After any other
-        message, `undo` leads back to the saved draft.
+        The offer stays open after a message that sets nothing, such as a question. After a message
+        that describes another fine-tune, `undo` leads back to the saved draft.
         """
         kept, self.kept = self.kept, None
         request = read(text, {}).request
         if kept is not None and request is not None and request.kind == "yes":
-            return self.go_to(kept)
+            return self._continue(kept)
+        if kept is not None and continues(text, kept):
+            self._continue(kept)
+            return [self.line("go_on.kept"), *self._answer(text)]
         if request is not None and request.kind == "no":
             return self.ask()
         before = self.draft, self.goal
@@ -404,13 +417,20 @@ class Session(Conversation):
         told = [line for line in lines if line.kind != "question"]
         return [*told, self.line("go_on.ask", "question")]
 
+    def _continue(self, kept: Draft) -> list[Line]:
+        """Go on with the saved draft, and with its file if that still has the same spec."""
+        self.spec = find_written(kept, self.observer.folder)
+        return self.go_to(kept)
+
     def _offered(self, text: str) -> Option | None:
         """Return the offered answer that a message names by number or by label."""
         if text.isdecimal() and 1 <= int(text) <= len(self.options):
             return self.options[int(text) - 1]
         folded = text.casefold()
-        named = next((each for each in self.options if each.label.casefold() == folded), None)
-        return named or find_offer(text, self.options)
+        for each in self.options:
+            if folded in (each.label.casefold(), self.label(each).casefold()):
+                return each
+        return find_offer(text, self.options)
 
     def _names(self, text: str) -> Names:
         """Return the files with spaces in their names, and the columns of the data."""
@@ -433,20 +453,20 @@ class Session(Conversation):
             self.reading = replace(self.reading, choices=left)
             return [self.line("wish.met", model=own), *self.ask()]
         question = self.offer(Question(pointer=choice.pointer))
-        if not question.options:
+        if not any(map(meets_all, question.options)):
             self.model_wish = ModelWish()
             return [self.line("wish.none", words=choice.words), *self.ask()]
         self.step, self.tabled = question, ()
-        line = self.line("wish.asked", words=choice.words)
-        return [*self.table(), Line(who="ftc", text=line.text, kind="question")]
+        return [*self.table(), self.line("wish.asked", "question", words=choice.words)]
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
         if choice.wish is not None:
             return self._wish(choice, choice.wish)
         options = tuple(
             Option(
-                label=_label(value),
+                label=label_value(value),
                 changes=(Change(pointer=choice.pointer, value=value, words=choice.words),),
+                key="option.unset" if value is None else None,
             )
             for value in choice.values
         )
@@ -456,12 +476,14 @@ class Session(Conversation):
             sound, withheld = plan_options([*options], self.draft, self.situation, self.observer)
             options = tuple(sound)
             self.step = replace(self.step, options=options, withheld=tuple(withheld))
-        if not options and choice.pointer in _enums():
-            self.step = replace(self.step, options=tuple(_enum_options(choice)))
+        if not options and choice.pointer in enums():
+            self.step = replace(self.step, options=tuple(enum_options(choice)))
         elif not options:
             self.step = self.offer(self.step)
         key = choice.why or ("which_one" if options else "which_value")
-        line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
+        line = self.line(
+            key, words=choice.words, what=label_value(choice.values[0] if options else "")
+        )
         names_data = choice.pointer == "/data/source" and bool(self.options)
         asked = self.voice.ask(choice.pointer)
         text = line.text if options else asked if names_data else f"{line.text}\n{asked}"
@@ -470,21 +492,3 @@ class Session(Conversation):
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:
         self.transcript += lines
         return tuple(lines)
-
-
-def _label(value: object) -> str:
-    """Return a value as in a spec, but a text without quotes."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _enum_options(choice: Choice) -> Iterator[Option]:
-    """Yield the values of a field with a fixed set of values."""
-    for value in _enums()[choice.pointer]:
-        change = Change(pointer=choice.pointer, value=value, words=choice.words)
-        yield Option(label=_label(value), changes=(change,))
-
-
-@cache
-def _enums() -> Mapping[str, tuple[Any, ...]]:
-    """Return the values of each field with a fixed set of values."""
-    return {each.pointer: values for each in fields() if (values := choices(each.schema))}

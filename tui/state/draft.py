@@ -7,6 +7,7 @@ from typing import Any, Final
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import join, split
 from ftc.spec.schema import read_schema
+from ftc.tui.state.goals import Goal
 from ftc.tui.understanding.reading import Change, value_at
 
 _COUNTED: Final = "hardware"
@@ -22,11 +23,13 @@ _STAND_INS: Final[Mapping[str, str]] = {"name": "draft", "model": "not/said", "d
 class Draft:
     """A spec in its long form, with only the values that were set.
 
-    `chosen` holds the pointers of values that the user left to ftc.
+    `chosen` holds the pointers of values that the user left to ftc. `goal` is what the model should
+    learn, None until the user states it; drafts that differ only in it are equal.
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
+    goal: Goal | None = field(default=None, compare=False)
 
     def get(self, pointer: str) -> Any:
         """Return the value at a pointer, or None if it is not set."""
@@ -48,7 +51,7 @@ class Draft:
             own.discard(change.pointer)
             if chosen and change.value is not None:
                 own.add(change.pointer)
-        return Draft(data=data, chosen=frozenset(own))
+        return Draft(data=data, chosen=frozenset(own), goal=self.goal)
 
 
 def find_differences(before: Draft, after: Draft) -> tuple[Change, ...]:

@@ -420,6 +420,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return joined
     if isinstance(second, Change) and _only_denies(first, second):
         return first
+    if not either and isinstance(first, Change) and first.value is None:
+        return second  # "no classifier, it should answer with the label as text"
     if isinstance(first, Change) and _THAN.fullmatch(between) and _RATHER.search(folded[:begin]):
         return first  # "better an H100 than the 4090"
     if not either and isinstance(second, Change) and REVISED.search(between):

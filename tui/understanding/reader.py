@@ -44,7 +44,7 @@ from ftc.tui.understanding.experts.abbreviated import read_abbreviated
 from ftc.tui.understanding.experts.jargon import read_jargon
 from ftc.tui.understanding.experts.parts import read_parts
 from ftc.tui.understanding.exports.exports import read_exports
-from ftc.tui.understanding.exports.publishing import read_licence, settle_privacy
+from ftc.tui.understanding.exports.publishing import read_publishing, settle_privacy
 from ftc.tui.understanding.exports.run_names import read_run_names
 from ftc.tui.understanding.exports.served_exports import read_served
 from ftc.tui.understanding.fields.carried import read_carried
@@ -56,6 +56,7 @@ from ftc.tui.understanding.fields.marked import read_marked
 from ftc.tui.understanding.fields.named import read_named
 from ftc.tui.understanding.fields.prose import read_prose
 from ftc.tui.understanding.fields.relative import read_relative, scale_fractions
+from ftc.tui.understanding.fields.removed import read_removed
 from ftc.tui.understanding.fields.rewards import read_rewards
 from ftc.tui.understanding.fields.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.fields.spoken import read_spoken
@@ -103,6 +104,7 @@ from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.sentences import (
     is_about_later,
     is_question,
+    only_asks,
     outside_openings,
     proposes,
     split_sentences,
@@ -241,7 +243,7 @@ def _answer(
         told = [each for each in said if _is_within(text, each, own)]
     if about is None:
         told, about = _outside_questions(text, said, draft)
-        if about is None and not told and _only_asks(text):
+        if about is None and not told and only_asks(text):
             about = text.strip()
     if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
         about = None
@@ -352,6 +354,7 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
+    yield from read_removed(message, draft)
     yield from read_run_names(message, draft)
     yield from read_regression(message, draft)
     hub = take_hub_data(message)
@@ -381,7 +384,7 @@ def _read_first(
     yield from read_files(message, draft, files, hub)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
-    yield from read_licence(message)
+    yield from read_publishing(message, draft)
     yield from read_model_wishes(message, draft)
     yield from read_models(message, draft)
     yield from read_served(message, _types(draft, "vllm"))
@@ -405,11 +408,6 @@ def _is_within(text: str, said: Change | Choice, spans: Sequence[tuple[int, int]
     """Return whether the words of a value lie in one of the ranges."""
     place = find_words(text, said.words)
     return place < 0 or any(start <= place < end for start, end in spans)
-
-
-def _only_asks(text: str) -> bool:
-    sentences = list(split_sentences(text))
-    return bool(sentences) and all(sentence.asks for sentence in sentences)
 
 
 def _outside_questions(

@@ -9,8 +9,8 @@ from ftc.spec.pointer import split
 RequestKind = Literal[
     "advise", "changes", "cheaper", "compile", "delegate", "explain", "faster", "fit", "fix",
     "hello", "help", "judge", "later", "leave", "left", "lighter", "limit", "load", "models", "no",
-    "plan", "quit", "redo", "rehearse", "restart", "retry", "run", "save", "show", "thanks", "undo",
-    "unsure", "watch", "what_if", "why", "yes",
+    "overwrite", "plan", "quit", "redo", "rehearse", "restart", "retry", "run", "save", "show",
+    "thanks", "undo", "unlimit", "unsure", "watch", "what_if", "why", "yes",
 ]  # fmt: skip
 
 #: The reason for a question about a value that was read but may not be meant.

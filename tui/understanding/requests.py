@@ -6,7 +6,7 @@ from typing import Final, cast
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.reading import Request, RequestKind
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import Message, fold
 
 #: Requests that are the whole message, which may repeat the request, as in "ok do it".
 _WHOLE: Final = tuple(
@@ -23,6 +23,12 @@ _ABOUT: Final = tuple(
 _PARTS: Final = re.compile(r"\s*[,;.!?]+[\s\u00bf\u00a1]*|\s+(?:and|i|y)\s+")
 _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORDS['polite'])}$")
 
+#: An order to compile after the changes of a message; "lora, bf16, compile" is a list of settings.
+_LAST_ACT: Final = re.compile(
+    rf"(?:(?<=\w)[.;!\n]+\s+|,?\s+(?:{any_of(WORDS['joins'])}\s+)+)"
+    rf"(?:{any_of(WORDS['polite'])}[, ]+)?"
+    rf"{any_of(WORDS['compiles'])}(?:[, ]+{any_of(WORDS['again'])})*[\s.!]*$"
+)
 #: What stands before a request that corrects it: "I was wrong, undo that".
 _EXCUSE: Final = re.compile(rf"^{any_of(WORDS['excuses'])}[ ,.;:!]+(?=\S)")
 
@@ -52,6 +58,12 @@ def _read_goal(text: str) -> Request | None:
     wanted, count = _WAYS.subn("", text)
     kinds = [kind for kind, pattern in _GOALS if count and pattern.fullmatch(wanted)]
     return Request(kind=cast("RequestKind", kinds[0])) if kinds else None
+
+
+def split_act(text: str) -> tuple[str, Request | None]:
+    """Return the text before an order to compile at its end, and the order, if there is one."""
+    match = _LAST_ACT.search(fold(text))
+    return (text, None) if match is None else (text[: match.start()], Request(kind="compile"))
 
 
 def _read_several(text: str) -> Request | None:

@@ -11,6 +11,7 @@ from ftc.tui.languages.voice import Voice
 from ftc.tui.session.view import FindingRow, View
 from ftc.tui.widgets.marked import split_marked
 
+_FIX_KEY: Final = "F8"  # the border says what it does
 _MARKS: Final = {"error": "\u2717", "warning": "\u25b2", "info": "\u2139"}
 _COLOURS: Final = {"error": "$text-error", "warning": "$text-warning", "info": "$text-primary"}
 
@@ -46,7 +47,7 @@ class Findings(OptionList):
 
     def _content(self, finding: FindingRow) -> Content:
         mark = f"{_MARKS[finding.severity]} "
-        fix = f" [{self.voice.say('fix.key')}]" if finding.is_fixable else ""
+        fix = f" [{_FIX_KEY}]" if finding.is_fixable else ""
         told = split_marked(finding.text)
         return Content.assemble((mark, _COLOURS[finding.severity]), *told, (fix, "bold"))
 

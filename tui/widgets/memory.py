@@ -27,8 +27,6 @@ _COLOURS: Final = {
     "free": "dim",
 }
 _LEAST_COLUMNS: Final = 12
-#: A part with a smaller share of the scale is not listed.
-_LEAST_SHARE: Final = 0.01
 _GAP: Final = "  "
 _OVER: Final = "\u2717"
 #: From this screen height on, every phase has a bar.
@@ -59,7 +57,8 @@ class MemoryBars(Widget):
         if self.gauge is None:
             return Text(self.told)
         bars = [*self._bars(self.gauge)]
-        legend = self._legend(self.gauge)
+        drawn = "".join(str(bar) for bar in bars)
+        legend = self._legend(self.gauge, drawn)
         return Text("\n").join([*bars, legend, Text(self.told)])
 
     def _bars(self, gauge: Gauge) -> Iterator[Text]:
@@ -81,12 +80,20 @@ class MemoryBars(Widget):
     def _told_phase(self, bar: Bar) -> str:
         return self.voice.say(f"phase.{bar.phase}")
 
-    def _legend(self, gauge: Gauge) -> Text:
-        """Return the parts of the largest phase as rows: mark, name and size."""
+    def _legend(self, gauge: Gauge, drawn: str) -> Text:
+        """Return the parts as rows, with mark, name and size: those of the largest phase first.
+
+        A part of another phase is listed, with its largest size, if its mark is drawn.
+        """
+        sizes = dict(gauge.largest.parts)
+        for bar in gauge.bars:
+            for part, size in bar.parts:
+                if part not in dict(gauge.largest.parts):
+                    sizes[part] = max(size, sizes.get(part, 0))
         parts = [
             (MARKS[part], f"{self.voice.say(f'mark.{part}')} {self.voice.size(size)}", part)
-            for part, size in gauge.largest.parts
-            if size >= _LEAST_SHARE * gauge.scale_bytes
+            for part, size in sizes.items()
+            if MARKS[part] in drawn
         ]
         if gauge.capacity_bytes is not None:
             limit = self.voice.size(gauge.capacity_bytes)

@@ -27,7 +27,8 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
     to make facts up. Such a column has words of the answer that the same column of another row does
     not have, or a name such as that of a column of system messages. Without a column of verdicts,
     answers that were judged bad are learned too.
-    If two columns have names that are usual for answers or prompts, only one is read.
+    If two columns have names that are usual for answers or prompts, only one is read. An
+    explanation of the answer and the options of a multiple-choice question are left out too.
 
     Example: {"data": {"source": "passages-questions-answers.jsonl",
      "columns": {"prompt": "question", "completion": "answer"}}}
@@ -56,6 +57,7 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
             )
         if answers:
             yield from _find_systems(case, source, data)
+            yield from _find_beside(source, data)
         for column, rows in data.contents.bad_rows.items() if answers else ():
             yield problem(source.at("source"), message="bad", help="bad", column=column, rows=rows)
 
@@ -71,6 +73,28 @@ def _find_systems(case: Case, source: WholeSource, data: DataFacts) -> Iterator[
             help="same_system" if text else "system",
             fix=(put("/data/system", text),) if text else (),
             column=column,
+        )
+
+
+def _find_beside(source: WholeSource, data: DataFacts) -> Iterator[Problem]:
+    """Yield the columns that explain the answers, and those that they are chosen from."""
+    held = data.contents
+    answer = data.completion or data.output or ""
+    role = "completion" if data.completion is not None else "output"
+    told = {*held.needed_columns, *held.rival_columns}
+    for column in held.explaining_columns:
+        if column not in told:
+            yield problem(
+                source.at("source"),
+                message="explaining",
+                help="explaining",
+                column=column,
+                answer=answer,
+                role=role,
+            )
+    if options := [column for column in held.option_columns if column not in told]:
+        yield problem(
+            source.at("source"), message="options", help="options", columns=options, answer=answer
         )
 
 

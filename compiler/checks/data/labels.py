@@ -197,7 +197,7 @@ def dominating_label(case: Case) -> Iterator[Problem]:
         yield problem("/data/source", share=most.rows / total, label=most.name)
 
 
-@rule("FTC245", "numbered-labels", "warning", reads=("data",))
+@rule("FTC245", "numbered-labels", "warning", reads=("data",), fix_safety="unsafe")
 def numbered_labels(case: Case) -> Iterator[Problem]:
     """What it is: The labels are numbers from 0 on, as data sets for classifiers store them.
 
@@ -211,13 +211,24 @@ def numbered_labels(case: Case) -> Iterator[Problem]:
      "completion": "label_name"}}}
     """
     names = {_spelling(label.name) for label in _labels(case)}
-    if len(names) > 1 and names == {str(number) for number in range(len(names))}:
-        yield problem(
-            "/data/columns/completion"
-            if "/data/columns/completion" in case.spec.said
-            else "/data/source",
-            last=len(names) - 1,
-        )
+    if len(names) < 2 or names != {str(number) for number in range(len(names))}:  # noqa: PLR2004
+        return
+    if case.data.contents.option_columns:  # the numbers are those of answers to choose from
+        return
+    named, prompt = case.data.contents.label_names, case.data.prompt
+    if named and named == case.spec.data.columns.completion:
+        return
+    columns = {"prompt": prompt, "completion": named}
+    yield problem(
+        "/data/columns/completion"
+        if "/data/columns/completion" in case.spec.said
+        else "/data/source",
+        help="named" if named and prompt else "",
+        fix=(put("/data/columns", columns),) if named and prompt else (),
+        last=len(names) - 1,
+        column=named,
+        prompt=prompt or "",
+    )
 
 
 @rule("FTC253", "loss-on-prompts-of-labels", "warning", reads=("data",), fix_safety="unsafe")

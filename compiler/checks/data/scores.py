@@ -10,10 +10,15 @@ from ftc.compiler.checks.data.answers import swap_columns
 from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.exports.score_heads import find_score_class, has_gguf_head
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.content.answer_kinds import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
+from ftc.spec.findings.finding import WayOut
+from ftc.spec.message import Message
+from ftc.spec.schema import fields_by_pointer
 
 _MANY = 300  # labels; people rarely distinguish more
 _SHOWN = 3
@@ -75,12 +80,13 @@ def prompts_are_labels(case: Case) -> bool:
     return data.prompts > 1 and data.prompts * FEWEST_ROWS_EACH <= data.usable_rows
 
 
-@rule("FTC281", "label-with-too-few-rows", "error", reads=("data",))
+@rule("FTC281", "label-with-too-few-rows", "error", reads=("data",), fix_safety="unsafe")
 def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
     """What it is: A label has fewer rows than there are splits.
 
     Why it matters: The label is then missing from training and not learned, or missing from the
-    test and not measured. Each split needs a row of each label.
+    test and not measured. Each split needs a row of each label. A model that writes the label as
+    text (`sft`) has no score for each label, and does not need them.
 
     Example: {"data": "tickets-with-a-label-seen-once.csv", "objective": "classification"}
 
@@ -92,9 +98,15 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
     rare = [label for label in case.data.labels if label.rows < needed]
     if _classifies(case) and rare:
         first = min(rare, key=_by_rows)
+        known = find_model(case.spec.model.id)
+        writes = known is None or known.kind != "encoder"
+        weighs = case.spec.objective.class_weights != "auto"
+        unweighted = ({"op": "remove", "path": "/objective/class_weights"},) if weighs else ()
         yield problem(
             "/data/source",
             message="more" if len(rare) > 1 else "",
+            help="" if writes else "encoder",
+            fix=(put("/objective/type", "sft"), *unweighted) if writes else (),
             label=first.name,
             rows=first.rows,
             needed=needed,
@@ -293,32 +305,57 @@ def head_trained_anyway(case: Case) -> Iterator[Problem]:
         yield problem("/method/also_train", fix=(put("/method/also_train", kept),))
 
 
-@rule("FTC570", "gguf-of-a-score-head", "error", reads=("model",), fix_safety="unsafe")
+@rule("FTC570", "gguf-of-a-score-head", "error", fix_safety="unsafe")
 def gguf_of_a_score_head(case: Case) -> Iterator[Problem]:
     """What it is: The model has a head for scores, and a GGUF file of it is requested.
 
     Why it matters: llama.cpp's converter leaves such a head out, mistakes it for another or stops:
     the file would generate text, which the model was not trained for. Where the converter supports
-    the head, as for BERT, the bundle cannot compare the file with the trained model.
+    the head, as for BERT, the bundle cannot compare the file with the trained model. A model that
+    writes the label as text has no such head: the objective `sft` trains one on the same rows.
 
     Example: {"objective": "classification", "export": ["Q4_K_M"]}
 
-    Use instead: {"objective": "classification", "export": []}
+    Use instead: {"objective": "sft", "export": ["Q4_K_M"]}
     """
-    if OBJECTIVES[case.spec.objective.type].head != "scores":
+    objective = case.spec.objective.type
+    if OBJECTIVES[objective].head != "scores":
         return
-    name = find_score_class(case.model.model_type) or case.model.architecture
+    name: str = objective
+    message = "objective"
+    if case.has("model"):
+        name = find_score_class(case.model.model_type) or case.model.architecture
+        message = "unverified" if has_gguf_head(case.model.model_type) else "no_head"
+    as_text = _write_the_label(case)
     for asked, pointer, nothing in (
         (bool(case.spec.export.types), "/export/types", []),
         (case.spec.export.adapter, "/export/adapter", False),
     ):
         if asked:
+            without = WayOut(says=Message("FTC570.way.without"), fix=(put(pointer, nothing),))
             yield problem(
                 pointer,
-                message="unverified" if has_gguf_head(case.model.model_type) else "no_head",
-                fix=(put(pointer, nothing),),
+                message=message,
+                help="as_text" if as_text else "",
+                fix=without.fix,
+                ways=(*as_text, without) if as_text else (),
                 name=name,
             )
+
+
+def _write_the_label(case: Case) -> tuple[WayOut, ...]:
+    """Return the way to a model that writes the label as text, if model and rows allow one."""
+    if not _classifies(case) or (case.has("model") and is_encoder(case.model.architecture)):
+        return ()
+    if case.has("data") and case.data.form not in OBJECTIVES["sft"].forms:
+        return ()
+    left = (
+        {"op": "remove", "path": pointer}
+        for pointer, field in fields_by_pointer().items()
+        if pointer in case.spec.said
+        and "sft" not in field.schema.get("x-when", {}).get("/objective/type", ("sft",))
+    )
+    return (WayOut(says=Message("FTC570.way.as_text"), fix=(put("/objective/type", "sft"), *left)),)
 
 
 def _classifies(case: Case) -> bool:

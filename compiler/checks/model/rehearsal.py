@@ -17,7 +17,9 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     Why it matters: The scripts and the pinned libraries are the same in the real run, which would
     train and then stop at the same stage. Without a GGUF file the run ends with a merged model.
     Where the cause is a key of config.json, only a config without it is refused: the merged folder
-    has the base's.
+    has the base's. Miniatures with one other setting were converted too, such as an activation, a
+    bias, norms of queries or a scaling of positions: the converter stops at what it does not know,
+    or llama.cpp computes something else.
 
     Example: {"model": "org/a-family-that-stops", "export": ["Q4_K_M"]}
 
@@ -42,6 +44,16 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
             architecture=name,
             stage=known.stage or "",
             reason=known.reason or "",
+        )
+    elif writes and case.spec.export.types and model.unlike is not None:
+        yield problem(
+            "/export/types",
+            message="unlike" if model.unlike.stage == "compare" else "setting",
+            fix=(put("/export/types", []),),
+            architecture=model.architecture,
+            stage=model.unlike.stage,
+            key=model.unlike.key,
+            value=model.unlike.value,
         )
 
 

@@ -51,6 +51,24 @@ def chat_without_template(case: Case) -> Iterator[Problem]:
         yield problem("/model/id")
 
 
+@rule("FTC524", "prompts-without-template", "warning", reads=("model", "tokenizer", "data"))
+def prompts_without_template(case: Case) -> Iterator[Problem]:
+    """What it is: The data holds prompts and answers, and the tokenizer has no chat template.
+
+    Why it matters: A row is read as its prompt, a line break and its answer. Nothing else marks
+    where the answer begins, so the model answers well only if it is asked in the same way: with the
+    prompt and a line break, and without a chat. TRL joins the two without the line break.
+
+    Example: {"model": "meta-llama/Llama-3.1-8B", "data": "questions.csv"}
+
+    Use instead: {"model": {"id": "meta-llama/Llama-3.1-8B", "chat_template": "chatml.jinja"}}
+    """
+    tokenizer, kind = case.tokenizer, OBJECTIVES[case.spec.objective.type]
+    without = tokenizer.exact and tokenizer.template_sha256 is None
+    if without and case.data.form not in ("chat", "text") and not kind.plain:
+        yield problem("/model/id")
+
+
 @rule("FTC142", "system-refused-by-template", "error", reads=("model", "tokenizer", "data"))
 def system_refused_by_template(case: Case) -> Iterator[Problem]:
     """What it is: There is a system message, and the chat template raises an error for it.

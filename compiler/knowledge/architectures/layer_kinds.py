@@ -11,7 +11,7 @@ kind get another word.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["plain_kind", "read_kinds"]
+__all__ = ["find_period", "plain_kind", "read_kinds"]
 
 Form = Mapping[str, Any]
 Read = Callable[[str], object]
@@ -29,6 +29,13 @@ def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...
     """Return the kind of each layer by the first form whose keys exist; None if no form fits."""
     kinds = _words(forms, read, layers)
     return kinds if kinds is not None and all(kinds) else None
+
+
+def find_period(pattern: Sequence[object]) -> int:
+    """Return the period of a list in entries."""
+    sizes = range(1, len(pattern))
+    cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))
+    return next(cycles, len(pattern))
 
 
 def _words(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:

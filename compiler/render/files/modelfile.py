@@ -10,6 +10,11 @@ from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.chat_template.ollama import write_template
 from ftc.compiler.resolve.facts import DataFacts
 
+#: How ask.py answers and evaluate.py measures: always the most likely token. Ollama samples, and
+#: lowers the probability of tokens that were written before, unless it is told otherwise.
+_GREEDY: Final = {"temperature": "0", "repeat_penalty": "1"}
+_PARAMETERS: Final = ("num_ctx", *_GREEDY, "num_predict")
+_MEASURED: Final = "It answers as ask.py does: each token is the most likely one."
 #: Rows without a chat template: each text on its own line, as prepare.py writes them.
 _PLAIN: Final = "{{ if .System }}{{ .System }}\n{{ end }}{{ .Prompt }}\n"
 _APART: Final = (
@@ -77,10 +82,10 @@ def _write(notes: Sequence[str], said: Mapping[str, Any], files: Sequence[str]) 
         if name in said
     ]
     lines = [
-        *(f"# {note}" for note in notes),
+        *(f"# {note}" for note in (*notes, _MEASURED)),
         f"FROM {said['from']}",
         *files,
-        f"PARAMETER num_ctx {said['num_ctx']}",
+        *(f"PARAMETER {name} {said[name]}" for name in _PARAMETERS if name in said),
         *(f"PARAMETER stop {ModelfileText(stop)}" for stop in said["stop"]),
         *texts,
     ]
@@ -102,7 +107,9 @@ def _describe_template(data: DataFacts) -> list[str]:
 
 def _conversation(source: BundleSource) -> dict[str, Any]:
     """Return the template, system message and parameters, if there are any."""
-    said: dict[str, Any] = {"stop": [], "num_ctx": str(find_context_tokens(source))}
+    said: dict[str, Any] = {"stop": [], "num_ctx": str(find_context_tokens(source)), **_GREEDY}
+    if source.facts.data.labels:
+        said["num_predict"] = str(source.plan.decisions.most_answer_tokens)
     ollama, system = source.facts.tokenizer.ollama, source.spec.data.system
     if not Uses(source).template:
         said["template"] = _TEXT if source.facts.data.form == "text" else _PLAIN

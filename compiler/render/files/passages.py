@@ -43,6 +43,7 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "ask_image": lambda uses: uses.vision,
     "ask_text": lambda uses: not _measures(uses) and not _answers(uses),
     "gated": lambda uses: uses.gated,
+    "flash_attention": lambda uses: uses.decisions.compute.attention.value == "flash_attention_2",
     "cpu_index": lambda uses: uses.facts.hardware.kind == "cpu",
     "native": lambda uses: uses.converted,
     "cuda_gguf": lambda uses: uses.facts.hardware.kind == "gpu",

@@ -13,6 +13,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
+from ftc.compiler.resolve.columns.beside_answers import (
+    count_items,
+    find_explaining,
+    find_names,
+    find_options,
+)
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import (
     Roles,
@@ -90,6 +96,7 @@ class UnreadColumns:
     roles: Roles
     named: Columns = field(default_factory=Columns)
     _rows: list[Mapping[str, str]] = field(default_factory=list)
+    _sizes: list[Mapping[str, int]] = field(default_factory=list)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
         """Yield the rows unchanged, and keep the texts of the first ones."""
@@ -97,6 +104,7 @@ class UnreadColumns:
         for row in rows:
             if row and self.columns and len(self._rows) < _ROWS:
                 self._rows.append({name: _read_column(name, row.get(name)) for name in kept})
+                self._sizes.append({name: count_items(row.get(name)) for name in self.columns})
             yield row
 
     def found(self) -> dict[str, Any]:
@@ -108,6 +116,30 @@ class UnreadColumns:
             "split_columns": self.find_splits(),
             "rival_columns": self.find_rivals(),
             "speaker_columns": self.find_speakers(),
+            **self.find_beside_answers(),
+        }
+
+    def find_beside_answers(self) -> dict[str, Any]:
+        """Return the columns of explanations, of options, and of the names of numbered answers.
+
+        An answer that the spec names is meant without an explanation.
+        """
+        said = self._answer
+        if said is None or len(self._rows) < _FEWEST_ROWS:
+            return {}
+        is_named = said in (self.named.completion, self.named.output)
+        return {
+            "explaining_columns": ()
+            if is_named
+            else find_explaining(self._rows, self.columns, said),
+            "option_columns": find_options(
+                self._rows,
+                self._sizes,
+                self.columns,
+                prompt=self.roles.prompt or self.roles.instruction,
+                answer=said,
+            ),
+            "label_names": find_names(self._rows, self.columns, said),
         }
 
     def find_needed(self) -> dict[str, int]:

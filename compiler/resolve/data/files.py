@@ -53,6 +53,8 @@ from ftc.spec.values.hub_page import find_repository
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FIRST_CHARACTERS: Final = 200
+#: What is between the names of files in one text; a name may hold a space.
+_BETWEEN: Final = (re.compile("[,;+|]"), re.compile(r"[,;\s]+"))
 _MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 3
 
@@ -229,6 +231,8 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
     except (OSError, ValueError):  # missing, or a name that is invalid on any disk
         if matching := _match(path):
             return _several(spec, source, matching, folder, kind="pattern")
+        if joined := _part_names(source.source, folder):
+            return _several(spec, source, joined, folder, kind="joined")
         if any(map(_is_text, _glob(path))):
             return explanations.NO_FILE.finding(
                 message="pattern", help="texts", pointer=source.at("source"), name=source.source
@@ -243,6 +247,15 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
         pointer=source.at("source"),
         name=source.source,
     )
+
+
+def _part_names(text: str, folder: Path) -> list[Path]:
+    """Return the files that one text names together, `a.csv, b.csv`; none for other texts."""
+    for between in _BETWEEN:
+        paths = [at(name.strip(), folder=folder) for name in between.split(text) if name.strip()]
+        if len(paths) > 1 and all(map(is_file, paths)):
+            return paths
+    return []
 
 
 def _match(pattern: Path) -> list[Path]:
@@ -281,7 +294,7 @@ def _several(
     found: Sequence[Path],
     folder: Path,
     *,
-    kind: Literal["folder", "pattern"],
+    kind: Literal["folder", "pattern", "joined"],
 ) -> Finding:
     """Ask to name one file or a list of all files, and propose both."""
     names = [name for path in found if (name := relative(path, folder=folder))]
@@ -412,7 +425,7 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
     if found.format != "parquet":
         for path in found.paths:
             if kind := find_other_kind(path):
-                return Unknown(finding=data_faults.other_kind(source, kind))
+                return Unknown(finding=data_faults.other_kind(source, kind, path))
     if found.format == "csv" and (shown := find_json(found.paths[0])):
         return Unknown(finding=data_faults.no_csv(source, shown))
     files = []

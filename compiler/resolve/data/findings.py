@@ -1,5 +1,6 @@
 """The findings for unreadable data."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,13 @@ from ftc.spec.sections import FileFormat, ObjectiveType
 from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
+#: The program that unpacks each kind of compressed file, and the ending that it removes.
+_UNPACKERS: Final[Mapping[str, tuple[str, str]]] = {
+    "gzip": ("gunzip", ".gz"),
+    "bzip2": ("bunzip2", ".bz2"),
+    "xz": ("unxz", ".xz"),
+    "zstd": ("unzstd", ".zst"),
+}
 
 
 def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
@@ -97,14 +105,16 @@ def binary(source: WholeSource, why: NoTable) -> Finding:
     )
 
 
-def other_kind(source: WholeSource, kind: FileKind) -> Finding:
+def other_kind(source: WholeSource, kind: FileKind, path: Path) -> Finding:
     """Report the kind of the file if its first bytes contradict its format."""
+    if kind in PACKED:
+        return _packed(source, kind, path)
     what = kind if kind in ("html", "parquet", "xml") else "archive"
     texts = {"html": "html", "parquet": "parquet", "xml": "xml"}
     texts |= dict.fromkeys(("PDF", "docx", "pptx"), "texts")
     return explanations.NOT_TEXT.finding(
         message=what,
-        help="packed" if kind in PACKED else texts.get(kind, "table"),
+        help=texts.get(kind, "table"),
         pointer=source.at("source"),
         fix=_set_format(source, "parquet") if kind == "parquet" else (),
         name=source.source,
@@ -112,10 +122,38 @@ def other_kind(source: WholeSource, kind: FileKind) -> Finding:
     )
 
 
+def _packed(source: WholeSource, kind: FileKind, path: Path) -> Finding:
+    """Report a compressed file, with the command that unpacks it or the file that it did."""
+    name, unpacked = source.source, ""
+    program, suffix = _UNPACKERS.get(kind, ("unzip", ".zip"))
+    command = f"{program} {shlex.quote(name)}"
+    if ".tar" in path.suffixes or path.suffix in (".tgz", ".txz"):
+        command = f"tar -xf {shlex.quote(name)}"
+    elif kind != "zip" and path.suffix.lower() == suffix:
+        command = f"{program} -k {shlex.quote(name)}"
+        unpacked = name[: -len(suffix)]
+    elif kind != "zip":
+        new = str(PurePosixPath(name).with_stem(f"{PurePosixPath(name).stem}-unpacked"))
+        command = f"{program} < {shlex.quote(name)} > {shlex.quote(new)}"
+    is_there = bool(unpacked) and path.with_suffix("").is_file()
+    return explanations.NOT_TEXT.finding(
+        message="archive",
+        help="unpacked" if is_there else "packed",
+        pointer=source.at("source"),
+        fix=({"op": "replace", "path": source.at("source"), "value": unpacked},)
+        if is_there
+        else (),
+        name=name,
+        kind=kind,
+        command=command,
+        unpacked=unpacked,
+    )
+
+
 def no_format(source: WholeSource, path: Path) -> Finding:
     """Report an extension that tells no format, with the format that the file's content shows."""
     if kind := find_other_kind(path):
-        return other_kind(source, kind)
+        return other_kind(source, kind, path)
     suffix, shown = PurePosixPath(source.source).suffix.lower(), sniff_format(path)
     is_text = isinstance(inspect_file(path, "csv"), TableFile)
     return explanations.NO_FORMAT.finding(

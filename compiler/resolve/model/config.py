@@ -37,6 +37,7 @@ from ftc.compiler.resolve.model.no_causal import has_own_tower, not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import (
     find_activation_fault,
+    find_code_fault,
     find_dtype_fault,
     find_layers_fault,
     find_padding_fault,
@@ -77,7 +78,7 @@ _NUMBERS: Final = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan
 #: What each config is read for, in this order.
 _CHECKS: Final = (
     *(find_type_fault, find_section_fault, find_dtype_fault, find_layers_fault, find_rope_fault),
-    *(find_padding_fault, find_activation_fault, find_stopping_fault),
+    *(find_padding_fault, find_activation_fault, find_stopping_fault, find_code_fault),
 )
 
 

@@ -15,6 +15,7 @@ from ftc.compiler.knowledge.architectures.encoders import reads_both_ways
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.exports.converter import layer_pattern, wanted_keys
 from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.exports.unlike_settings import find_unlike
 from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.well_known.models import Model, find_model, shape_for
@@ -101,9 +102,7 @@ def _from_files(
     name: str, found: ModelFolder, config: Config, folder: Path, head: Head
 ) -> ModelFacts | Unknown:
     """Return the facts from config, weights and the Hub's description."""
-    said = (
-        found.repository
-    )  # if known, no weights on this disk are read: a download changes nothing
+    said = found.repository  # if known, weights on this disk are not read: they change nothing
     weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
     if (fault := _find_fault(name, config, weights)) is not None:
         return Unknown(finding=fault)
@@ -156,6 +155,7 @@ def _from_files(
         has_other_head=untied is not None,
         reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
+        unlike=None if config.wrapper else find_unlike(config.architecture, config.data),
     )
 
 
@@ -246,6 +246,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         is_lifted=_is_lifted(
             None if wrapper is None else wrapper.architecture, shape.architecture, entry.config
         ),
+        unlike=None if wrapper else find_unlike(shape.architecture, entry.config),
     )
 
 

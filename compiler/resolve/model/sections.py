@@ -34,6 +34,7 @@ _NAMES: Final[Mapping[str, Message | str]] = {
     "d": Message("phrase.object"),
     "n": "`null`",
 }
+_LOADED_CLASSES: Final = ("AutoConfig", "AutoModelForCausalLM")
 _BOTH: Final = "if"  # whole numbers and others
 
 
@@ -163,6 +164,20 @@ def find_padding_fault(part: Part, name: str) -> Finding | None:
         id=pad,
         rows=rows,
     )
+
+
+def find_code_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a class in `auto_map` that is no text, or None.
+
+    transformers looks for the name of another repository in it, whether the code is trusted or not.
+    """
+    named = part.data.get("auto_map")
+    if part.prefix or not isinstance(named, dict):
+        return None
+    for key in _LOADED_CLASSES:
+        if key in named and (named[key] is None or isinstance(named[key], int | float)):
+            return value_fault(name, f"auto_map.{key}", named[key], Message("phrase.text"))
+    return None
 
 
 def find_layers_fault(part: Part, name: str) -> Finding | None:

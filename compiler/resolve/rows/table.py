@@ -31,6 +31,8 @@ _LOOKED_CHARS: Final = 1024 * 1024
 _ACCENTED_SHARE: Final = 0.35  # of the letters; languages of Western Europe have far fewer
 _CONTROL_SHARE: Final = 0.01
 _JOINED_SHARE: Final = 0.6  # of the bytes beyond ASCII, beside another one
+_WIDE_SHARE: Final = 0.6  # of the letters, in the first 256 characters of Unicode
+_NARROW_SHARE: Final = 0.01
 _FEWEST_HIGH: Final = 20
 _HIGH_RUN: Final = re.compile(rb"[\x80-\xff]{2,}")
 _HIGH_ALONE: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
@@ -91,8 +93,10 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
     """Return the hash, the size and the encoding; no encoding if the bytes are not text."""
     digest, size, utf8 = hashlib.sha256(), 0, _Utf8Count()
     start, has_nul, undefined = b"", False, False
+    wide = None
     with path.open("rb") as stream:
         while block := stream.read(_BLOCK_BYTES):
+            wide = wide if start else _find_wide(block)
             start = start or block[:4]
             digest.update(block)
             size += len(block)
@@ -106,7 +110,7 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
     elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif has_nul:
-        encoding = None
+        encoding = wide
     elif start.startswith(codecs.BOM_UTF8):
         encoding = "utf-8-sig"
     elif utf8.broken <= utf8.sound:
@@ -114,6 +118,20 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
     else:
         encoding = "latin-1" if undefined else "cp1252"
     return digest.hexdigest(), size, encoding
+
+
+def _find_wide(block: bytes) -> str | None:
+    """Return the encoding of UTF-16 without a mark: every other byte of most letters is NUL."""
+    text = block[: len(block) // 2 * 2]
+    first, second = text[::2].count(0), text[1::2].count(0)
+    often, seldom = _WIDE_SHARE * len(text) / 2, _NARROW_SHARE * len(text) / 2
+    if second > often and first < seldom:
+        found = "utf-16-le"
+    elif first > often and second < seldom:
+        found = "utf-16-be"
+    else:
+        return None
+    return None if _CONTROL.search(text.decode(found, errors="replace")) else found
 
 
 def _is_western(path: Path, encoding: str) -> bool:

@@ -45,9 +45,31 @@ def test_what_comes_next_can_be_pasted(
     spec_file.write_text(json.dumps(json.loads(spec_file.read_text()) | more))
     result = call("compile", "spec.json", "-o", "-two words")
     assert result.code == 0, result.err
-    for line in result.out.partition("next:\n")[2].splitlines():
+    said = result.out.partition("next:\n")[2].splitlines()
+    for line in (each for each in said if each.startswith("  ")):
         (path,) = (word for word in shlex.split(line) if "two words" in word)
         assert path.startswith("./-two words/"), line
+
+
+def test_the_copy_on_another_machine_has_all_that_it_reads(
+    call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One command takes the bundle and the files outside of it, at the same places."""
+    monkeypatch.chdir(spec_file.parent)
+    result = call("compile", "spec.json")
+    command, arrow, there = result.out.splitlines()[-1].strip().partition(" | ssh HOST ")
+    assert arrow, result.out
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    subprocess.run(  # noqa: S602 - the command that is printed
+        f"{command} | {there} -C {shlex.quote(str(elsewhere))}", shell=True, check=True
+    )
+    (bundle,) = (path.parent for path in elsewhere.rglob("ftc.lock.json"))
+    readme = (bundle / "README.md").read_text()
+    outside = re.findall(r"^\| outside of this folder \| (\S+) \|$", readme, re.MULTILINE)
+    assert outside
+    assert all((bundle / path.replace("\\", "")).exists() for path in outside)
+    assert "| ftc.lock.json |" in readme
 
 
 def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +80,8 @@ def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyP
     lines = result.out.splitlines()
     assert lines[0].startswith("triage/ ")
     assert "  + train.py" in lines
-    assert lines[-3:] == ["next:", "  pip install -r triage/requirements.txt", "  triage/run.sh"]
+    at = lines.index("next:")
+    assert lines[at + 1 : at + 3] == ["  pip install -r triage/requirements.txt", "  triage/run.sh"]
     folder = spec_file.parent / "triage"
     files = (path for path in folder.rglob("*") if path.is_file())
     on_disk = {path.relative_to(folder).as_posix() for path in files}

@@ -143,3 +143,18 @@ def test_a_list_of_objects_names_its_keys(call: Call) -> None:
     assert "functions, names, weight" in call("explain", "objective.rewards").out
     data = json.loads(call("explain", "objective.rewards", "--format", "json").out)
     assert "functions" in data["entries"][0]["keys"]
+
+
+def test_a_page_has_no_marks_of_markdown(call: Call) -> None:
+    """Titles have no asterisks, and examples are indented instead of fenced."""
+    said = call("explain", "FTC524").out
+    assert "What it is. " in said
+    assert "\n    {" in said
+    assert "**" not in said
+    assert "```" not in said
+
+
+def test_what_is_like_nothing_has_no_suggestion(call: Call) -> None:
+    """`foo` has two letters in common with RLOO, and does not mean it."""
+    assert "Did you mean" not in call("explain", "foo").err
+    assert "objective.beta" in call("explain", "lambda").out

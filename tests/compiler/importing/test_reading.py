@@ -328,3 +328,18 @@ def test_numbers_and_switches_that_are_written_as_text(tmp_path: Path) -> None:
     assert found["/training/learning_rate"] == 2e-5
     assert found["/method/rank"] == 16
     assert found["/tracking/project"] == "2026"
+
+
+@pytest.mark.parametrize("key", ["format", "no_input_format", "system_format"])
+def test_the_text_around_the_parts_of_a_row_is_refused(tmp_path: Path, key: str) -> None:
+    """Without it, the model would read other prompts than in the other tool."""
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "base_model: Qwen/Qwen2.5-0.5B\nadapter: lora\nmicro_batch_size: 2\nsequence_len: 512\n"
+        "datasets:\n  - path: x.jsonl\n    type:\n      field_instruction: q\n"
+        f"      field_output: a\n      {key}: '### Q: {{instruction}}'\n",
+        encoding="utf-8",
+    )
+    (finding,) = import_file(str(path)).findings
+    assert finding.code == "FTC091"
+    assert key in finding.message

@@ -1,6 +1,7 @@
 """The Modelfiles of bundles agree with the facts and the spec, and contain nothing else."""
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -51,6 +52,18 @@ def test_it_names_the_files_and_says_the_template(build_known: BuildKnown) -> No
     assert render_go(said["template"], collate(ASKED)) == (
         "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     )
+
+
+def test_ollama_answers_as_the_bundle_does(build_known: BuildKnown) -> None:
+    """It is greedy; an answer that is a label has at most as many tokens as ask.py writes."""
+    files = render(build_known, {"/facts/data/labels": []})
+    said = read_modelfile(files["Modelfile"].text)
+    assert (said["temperature"], said["repeat_penalty"]) == ("0", "1")
+    assert "num_predict" not in said
+    labels = {"/facts/data/labels": [{"name": "refund", "rows": 400}]}
+    files = render(build_known, labels)
+    (most,) = re.findall(r"^ANSWER_TOKENS = (\d+)", files["ask.py"].text, re.MULTILINE)
+    assert read_modelfile(files["Modelfile"].text)["num_predict"] == most
 
 
 def test_template_options_are_one_mode(build_known: BuildKnown) -> None:

@@ -50,3 +50,11 @@ def test_the_time_is_a_range_as_in_the_plan(build_known: BuildKnown) -> None:
     (low, high), *others = times.values()
     assert low != high
     assert all(other == [low, high] for other in others)
+
+
+@pytest.mark.parametrize("attention", ["flash_attention_2", "sdpa"])
+def test_a_package_that_nothing_pins_is_named(build_known: BuildKnown, attention: str) -> None:
+    """Without flash-attn the model does not load, and the requirements do not have it."""
+    files = render(build_known, {**FULL, "/spec/model/attention": attention})
+    named = "flash-attn" in files["README.md"].text
+    assert named == (attention == "flash_attention_2")

@@ -385,3 +385,38 @@ def test_pairs_of_an_arena_are_told(make_spec: Any, tmp_path: Path) -> None:
     finding = find_of_rows(make_spec, tmp_path, rows, objective="dpo")
     assert (finding.code, finding.fix) == ("FTC206", ())
     assert "`winner` names the better of `response_a` and `response_b`" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("row", "objective", "roles"),
+    [
+        (
+            {
+                "conversations": [{"from": "human", "value": "Hi?"}],
+                "chosen": {"from": "gpt", "value": "Hello."},
+                "rejected": {"from": "gpt", "value": "No."},
+            },
+            "dpo",
+            {"prompt": "conversations", "chosen": "chosen", "rejected": "rejected"},
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "Hi?"},
+                    {"role": "assistant", "content": "Hello."},
+                ],
+                "kto_tag": True,
+            },
+            "kto",
+            {"prompt": None, "completion": "messages", "label": "kto_tag"},
+        ),
+    ],
+)
+def test_conversations_beside_answers_that_are_judged(
+    make_spec: Any, tmp_path: Path, *, row: Any, objective: str, roles: dict[str, str | None]
+) -> None:
+    """They are the prompt, as in LLaMA-Factory's preferences, or end with the answer itself."""
+    (tmp_path / "rows.jsonl").write_text(f"{json.dumps(row)}\n" * 3, encoding="utf-8")
+    facts = known(make_spec(data="rows.jsonl", objective=objective), tmp_path)
+    assert {role: getattr(facts, role) for role in roles} == roles
+    assert facts.malformed_rows == 0

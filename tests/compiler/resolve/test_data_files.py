@@ -30,6 +30,8 @@ def test_csv_dialects(make_spec: Any, tmp_path: Path, delimiter: str) -> None:
         ("utf-8-sig", "utf-8-sig"),
         ("cp1252", "cp1252"),
         ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
     ],
 )
 def test_encodings(make_spec: Any, tmp_path: Path, encoding: str, expected: str) -> None:
@@ -176,6 +178,11 @@ def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> N
         ("a.pdf", b"%PDF-1.7", "is PDF", "write its texts"),
         ("a.csv", b"prompt,completion\n" + 30 * b"one\0 two,three\n", "NUL bytes", "tr -d"),
         ("a.csv", bytes(range(256)) * 9, "not a text file", "save the table"),
+        ("a.jsonl.gz", b"\x1f\x8b\x08", "is gzip", "`gunzip -k a.jsonl.gz`"),
+        ("my rows.csv.zst", b"\x28\xb5\x2f\xfd", "is zstd", "`unzstd -k 'my rows.csv.zst'`"),
+        ("a.jsonl", b"\x1f\x8b\x08", "is gzip", "`gunzip < a.jsonl > a-unpacked.jsonl`"),
+        ("a.tar.gz", b"\x1f\x8b\x08", "is gzip", "`tar -xf a.tar.gz`"),
+        ("a.zip", b"PK\x03\x04", "is zip", "`unzip a.zip`"),
     ],
 )
 def test_what_a_file_is_and_what_to_make_of_it(
@@ -186,6 +193,15 @@ def test_what_a_file_is_and_what_to_make_of_it(
     finding = unknown(make_spec(data=name), tmp_path)
     assert (finding.code, said in finding.message) == ("FTC202", True), finding.message
     assert advice in finding.help
+
+
+def test_the_file_that_was_unpacked_is_named(make_spec: Any, tmp_path: Path) -> None:
+    """The fix names it; the compressed one may stay."""
+    (tmp_path / "a.jsonl.gz").write_bytes(b"\x1f\x8b\x08")
+    (tmp_path / "a.jsonl").write_text("{}", encoding="utf-8")
+    finding = unknown(make_spec(data="a.jsonl.gz"), tmp_path)
+    assert finding.help == "name the unpacked file beside it: `a.jsonl`"
+    assert [step["value"] for step in finding.fix] == ["a.jsonl"]
 
 
 @pytest.mark.parametrize(

@@ -127,3 +127,15 @@ def test_data_that_may_not_be_read(
     assert isinstance(found, Unknown)
     assert found.finding.code == "FTC200"
     assert "cannot be read: permission denied" in found.finding.message
+
+
+@pytest.mark.parametrize("names", ["a.csv,my b.csv", "a.csv; my b.csv", "a.csv a.csv"])
+def test_several_files_in_one_text(make_spec: Any, tmp_path: Path, names: str) -> None:
+    """The fix lists them; a name may hold a space."""
+    for name in ("a.csv", "my b.csv"):
+        (tmp_path / name).write_text("text\na\n", encoding="utf-8")
+    finding = unknown(make_spec(data={"source": names}), tmp_path)
+    assert finding.message == f"`{names}` names 2 files in one text"
+    first, second = finding.fix[0]["value"]
+    assert first == {"source": "a.csv"}
+    assert second["source"].endswith(".csv")

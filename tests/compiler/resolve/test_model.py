@@ -11,12 +11,9 @@ from ftc.compiler.knowledge.exports.score_heads import find_score_class
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import Unknown
-from ftc.compiler.resolve.model.config import read_config
 from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
 from ftc.compiler.resolve.resolver import NOT_SAID
-from ftc.spec.findings.finding import Finding
 from tests.compiler.resolve.resolving import code, known_model
-from tests.tiny_models import write_model
 
 
 def write_safetensors(path: Path, tensors: dict[str, tuple[str, list[int]]]) -> None:
@@ -417,20 +414,6 @@ def test_pickled_weights_are_told_from_safetensors(make_spec: Any, model_folder:
     assert known_model(make_spec(), model_folder.parent).pickled is True
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
     assert known_model(make_spec(), model_folder.parent).pickled is False
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("hidden_size", "64"), ("hidden_size", -64), ("num_attention_heads", 0), ("vocab_size", "9"),
-     ("num_hidden_layers", True), ("head_dim", "32"), ("max_position_embeddings", "x")],
-)  # fmt: skip
-def test_a_size_that_is_none_is_told(tmp_path: Path, key: str, value: object) -> None:
-    """Transformers stops at a text or a truth value where it needs a number, and at none at all."""
-    path = write_model(tmp_path / "model") / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}), encoding="utf-8")
-    found = read_config(tmp_path / "model", "./model")
-    assert isinstance(found, Finding)
-    assert (found.code, f"`{key}` is" in found.message) == ("FTC102", True)
 
 
 def test_a_rank_of_zero_is_told(make_spec: Any, model_folder: Path) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.facts import Unknown
+from ftc.compiler.resolve.model.config import read_config
 from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.spec.findings.finding import Finding
 from tests.compiler.resolve.resolving import code, known_model
 from tests.compiler.resolve.test_model import edit_config, write_safetensors
+from tests.tiny_models import write_model
 
 
 @pytest.mark.parametrize(
@@ -193,8 +196,8 @@ def test_values_that_stop_the_class(
     ("index", "files", "told"),
     [
         ({"metadata": {}, "weight_map": {"a": "./a-1.safetensors"}}, ["a-1.safetensors"], ""),
-        ({"weight_map": {"a": "a-1.safetensors"}}, ["a-1.safetensors"], "is no index"),
-        ({"metadata": {}, "weight_map": {}}, ["a-1.safetensors"], "is no index"),
+        ({"weight_map": {"a": "a-1.safetensors"}}, ["a-1.safetensors"], "not an index"),
+        ({"metadata": {}, "weight_map": {}}, ["a-1.safetensors"], "not an index"),
         ({"metadata": {}, "weight_map": {"a": "a-1.safetensors"}}, [], ""),
     ],
 )
@@ -296,3 +299,34 @@ def test_no_more_experts_than_a_layer_has(
     assert isinstance(found, Unknown) is told
     if isinstance(found, Unknown):
         assert "4 experts in a layer, and gives each token to 5" in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("hidden_size", "64"), ("hidden_size", -64), ("num_attention_heads", 0), ("vocab_size", "9"),
+     ("num_hidden_layers", True), ("head_dim", "32"), ("max_position_embeddings", "x")],
+)  # fmt: skip
+def test_a_size_that_is_none_is_told(tmp_path: Path, key: str, value: object) -> None:
+    """Transformers stops at a text or a truth value where it needs a number, and at none at all."""
+    path = write_model(tmp_path / "model") / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}), encoding="utf-8")
+    found = read_config(tmp_path / "model", "./model")
+    assert isinstance(found, Finding)
+    assert (found.code, f"`{key}` is" in found.message) == ("FTC102", True)
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [({"AutoConfig": 1}, "AutoConfig"), ({"AutoModelForCausalLM": None}, "AutoModelForCausalLM"),
+     ({"AutoConfig": "configuration.OwnConfig"}, None), ({"AutoTokenizer": 1}, None)],
+)  # fmt: skip
+def test_a_class_of_code_without_a_name_is_told(
+    tmp_path: Path, named: dict[str, object], told: str | None
+) -> None:
+    """Transformers reads a number in it as text, also where it has the class itself."""
+    path = write_model(tmp_path / "model") / "config.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**said, "auto_map": named}), encoding="utf-8")
+    found = read_config(tmp_path / "model", "./model")
+    said = found.message if isinstance(found, Finding) else ""
+    assert (f"`auto_map.{told}` is" in said) is bool(said) is (told is not None)

@@ -274,3 +274,68 @@ def test_who_wrote_a_text(
         return {"text": say(draw, words), name: writers[number % len(writers)]}
 
     assert _of_texts(make) == found
+
+
+def test_an_explanation_beside_an_answer_is_found() -> None:
+    """Unless the answer has it in itself, or all rows have the same."""
+
+    def make(_: int, draw: random.Random) -> Row:
+        answer = say(draw, 5)
+        return {
+            "question": say(draw, 9),
+            "answer": answer,
+            "Rationale": f"It is so because {say(draw, 9)}",
+            "reasoning": answer,
+            "cot": "none",
+        }
+
+    assert look(make).find_beside_answers()["explaining_columns"] == ("Rationale",)
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "found"),
+    [
+        ({"choices": ["red", "green", "blue"]}, "{0}", ("choices",)),
+        ({"choices": {"text": ["red", "green"], "label": ["A", "B"]}}, "{A}", ("choices",)),
+        ({"endings": ["red", "green", "blue"]}, "{text}", ("endings",)),
+        ({"A": "red", "B": "green", "C": "blue"}, "{A}", ("A", "B", "C")),
+        ({"opa": "red", "opb": "green", "opc": "blue"}, "({a})", ("opa", "opb", "opc")),
+        ({"choices": ["in", "the"]}, "{0}", ()),
+        ({"tags": ["red", "green"]}, "it is number {0} of them", ()),
+        ({"A": "red", "B": "green"}, "a text of its own", ()),
+    ],
+)
+def test_options_that_answers_are_chosen_from_are_found(
+    options: Mapping[str, object], answer: str, found: tuple[str, ...]
+) -> None:
+    """Answers name them by number, letter or text; prompts that have them need no column."""
+
+    def make(number: int, _: random.Random) -> Row:
+        place = number % 2
+        said = {
+            "0": str(place),
+            "A": "AB"[place],
+            "a": "ab"[place],
+            "text": ["red", "green"][place],
+        }
+        text = answer
+        for name, value in said.items():
+            text = text.replace("{" + name + "}", value)
+        return {"question": f"which is in the picture {number}?", "answer": text, **options}
+
+    assert look(make).find_beside_answers()["option_columns"] == found
+
+
+def test_the_names_of_numbered_answers_are_found() -> None:
+    """Each number has one name of its own, and each name one number."""
+
+    def make(number: int, draw: random.Random) -> Row:
+        return {
+            "text": say(draw, 9),
+            "label": number % 3,
+            "group": "ab"[number % 2],
+            "number": number % 3 + 1,
+            "label_text": ["red", "green", "blue"][number % 3],
+        }
+
+    assert look(make).find_beside_answers()["label_names"] == "label_text"

@@ -11,6 +11,10 @@ from ftc.compiler.resolve.model.weight_files.weights import read_weights
 from tests.compiler.resolve.test_model import write_safetensors
 
 _INNER = "model.layers.0.self_attn.q_proj.weight"
+_TABLE = "model.embed_tokens.weight"
+_HEAD = "lm_head.weight"
+_ROWS = 4000
+_NAN = b"\xc0\x7f" * 8
 
 
 @pytest.mark.parametrize(
@@ -22,7 +26,8 @@ _INNER = "model.layers.0.self_attn.q_proj.weight"
         (_INNER, "F32", b"\xc0\x7f\x00\x00", ""),
         (_INNER, "BF16", b"\x00\x00", ""),
         (_INNER, "F8_E4M3", b"\x7f", ""),
-        ("model.embed_tokens.weight", "BF16", b"\xc0\x7f", ""),
+        (_TABLE, "BF16", b"\xc0\x7f", f"`{_TABLE}` in `model.safetensors`"),
+        (_HEAD, "F32", b"\x00\x00\x80\x7f", f"`{_HEAD}` in `model.safetensors`"),
     ],
 )
 def test_weights_that_are_no_numbers(
@@ -39,6 +44,33 @@ def test_weights_that_are_no_numbers(
     if isinstance(found, Unknown):
         assert found.finding.code == "FTC135"
         assert told in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "told"),
+    [
+        ((_TABLE,), range(20, 30), _TABLE),  # tied: the row gives its token a chance too
+        ((_TABLE, _HEAD), range(20, 30), ""),  # a token that no text may have
+        ((_TABLE, _HEAD), range(_ROWS), _TABLE),
+        ((_HEAD, _TABLE), range(20, 30), _HEAD),
+        (("transformer.wte.weight", _HEAD), range(20, 30), ""),
+        (("gpt_neox.embed_out.weight", _TABLE), range(20, 30), "gpt_neox.embed_out.weight"),
+    ],
+)
+def test_rows_of_tables_that_are_no_numbers(
+    tmp_path: Path, names: tuple[str, ...], rows: range, told: str
+) -> None:
+    """A row of the head or of a tied embedding makes every loss NaN, one of another table some."""
+    path = tmp_path / "model.safetensors"
+    write_safetensors(path, dict.fromkeys(names, ("BF16", [_ROWS, 8])))
+    whole = bytearray(path.read_bytes())
+    start = len(whole) - len(names) * _ROWS * len(_NAN)  # of the first one's data
+    for row in rows:
+        place = start + row * len(_NAN)
+        whole[place : place + len(_NAN)] = _NAN
+    path.write_bytes(whole)
+    found = read_weights(tmp_path).infinite
+    assert (found.tensor if found else "") == told
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,20 @@ def test_one_chat_template_remains(job: merging.Job) -> None:
     assert read_json(merged / "tokenizer_config.json") == {"eos_token": "</s>"}
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_named_chat_templates_remain(job: merging.Job, tmp_path: Path, *, own: bool) -> None:
+    """Conversations with tools are rendered by one; a template of the spec has no others."""
+    (tmp_path / "own.jinja").write_text("own", encoding="utf-8")
+    named = Path(job.base) / "additional_chat_templates/tool_use.jinja"
+    named.parent.mkdir()
+    named.write_text("tools", encoding="utf-8")
+
+    whole_merging.cast_weights(replace(job, chat_template=tmp_path / "own.jinja" if own else None))
+
+    merged = job.run.folder / "merged"
+    assert (merged / "additional_chat_templates/tool_use.jinja").is_file() is not own
+
+
 def to_nan(model: Any) -> None:
     """Make a weight no number."""
     model.model.norm.weight.data[0] = float("nan")

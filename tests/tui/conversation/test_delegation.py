@@ -1,5 +1,7 @@
 """Questions that ftc answers itself: one on request, all the rest, or one with a single answer."""
 
+import json
+
 import pytest
 
 from ftc.tui.questions.dialogue import Done, Question
@@ -76,7 +78,10 @@ def test_the_rest_ends_at_a_question_without_a_suggestion(session: Session) -> N
 
 def test_a_question_with_one_answer_is_not_asked(session: Session) -> None:
     """GGUF cannot hold a score head: ftc says so once and asks the next question."""
-    session.reply("sort texts into labels with tickets.csv, rtx 4090")
+    rows = [{"prompt": f"q{n}", "chosen": f"good {n}", "rejected": f"bad {n}"} for n in range(90)]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (session.observer.folder / "pairs.jsonl").write_text(text, encoding="utf-8")
+    session.reply("a reward model with pairs.jsonl, rtx 4090")
     said = told(session, "qwen3 0.6b, lora")
     assert session.draft.get("/export/types") == []
     assert said.count("llama.cpp has no head for them") == 1

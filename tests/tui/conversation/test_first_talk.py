@@ -259,10 +259,10 @@ def test_the_tuned_model_of_a_base_model_comes_first(chats: Path) -> None:
 @pytest.mark.parametrize(
     ("language", "text", "told"),
     [
-        ("en", "use qwen3 4b", "`undo` goes back to the draft"),
+        ("en", "use other.csv with qwen3 4b", "`undo` goes back to the draft"),
         ("en", "talk like a pirate", "`undo` goes back to the draft"),
-        ("ca", "fes servir qwen3 4b", "`desfés` torna a l'esborrany"),
-        ("es", "usa qwen3 4b", "`deshacer` vuelve al borrador"),
+        ("ca", "fes servir correus.csv", "`desfés` torna a l'esborrany"),
+        ("es", "usa correos.csv", "`deshacer` vuelve al borrador"),
     ],
 )
 def test_an_offered_draft_is_not_lost_without_a_word(

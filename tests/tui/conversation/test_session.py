@@ -304,14 +304,28 @@ def test_an_offered_draft_stays_on_offer(session: Session, text: str) -> None:
     assert spec(again) == {"data": "tickets.csv"}
 
 
-def test_a_new_value_ends_the_offer_of_a_draft(session: Session) -> None:
-    """The message begins a new draft."""
+def test_a_change_goes_on_with_an_offered_draft(session: Session) -> None:
+    """It is a change of that draft, and so is an order to compile."""
     session.reply("tickets.csv")
     again = Session(observer=session.observer, voice=session.voice, kept=session.draft)
     again.start()
-    again.reply("use qwen3 4b")
+    lines = again.reply("use qwen3 4b")
+    assert lines[0].text == "I go on with the draft from last time."
     assert again.kept is None
-    assert spec(again) == {"model": "Qwen/Qwen3-4B"}
+    assert spec(again) == {"data": "tickets.csv", "model": "Qwen/Qwen3-4B"}
+    again.reply("undo")
+    assert spec(again) == {"data": "tickets.csv"}
+
+
+@pytest.mark.parametrize("text", ["other.csv with llama 3.2 1b", "I want to sort mail into labels"])
+def test_another_fine_tune_ends_the_offer_of_a_draft(session: Session, text: str) -> None:
+    """Other data or a goal begin a new draft, and `undo` leads back."""
+    session.reply("tickets.csv, rank 8")
+    again = Session(observer=session.observer, voice=session.voice, kept=session.draft)
+    again.start()
+    assert "`undo` goes back" in again.reply(text)[0].text
+    assert again.draft.get("/method/rank") is None
+    assert again.kept is None
 
 
 @pytest.mark.parametrize(

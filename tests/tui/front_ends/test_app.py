@@ -278,7 +278,7 @@ def test_the_palette_speaks_the_language(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(folder)
 
     async def part(app: Assistant, pilot: Any) -> None:
-        assert "órdenes" in seen(app)
+        assert "menú" in seen(app)
         await pilot.press("ctrl+p")
         await pilot.pause()
         assert "Busca una orden" in seen(app)

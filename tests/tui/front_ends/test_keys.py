@@ -216,3 +216,20 @@ def test_one_key_applies_a_fix(opening: Callable[..., Session]) -> None:
         assert app.session.draft == before
 
     play(opening(), part)
+
+
+def test_f6_goes_to_the_spec_and_back(opening: Callable[..., Session]) -> None:
+    """Down then shows the reason of a row; F6 again returns to the message."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        await say(app, pilot, EVERYTHING)
+        before = str(app.query_one("#why", Static).content)
+        await pilot.press("f6", "down")
+        await pilot.pause(0.1)
+        assert app.query_one("#rows", OptionList).has_focus
+        assert str(app.query_one("#why", Static).content) != before
+        await pilot.press("f6")
+        await pilot.pause(0.1)
+        assert app.query_one(MessageInput).has_focus
+
+    play(opening(), part, size=LARGE)

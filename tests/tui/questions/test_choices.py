@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.languages.voice import LANGUAGES, Voice
+from ftc.compiler.knowledge.well_known.models import find_model
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.session.session import Session
 from ftc.tui.state.draft import read_draft
@@ -156,3 +157,45 @@ def test_a_draft_of_wrong_types_is_asked_about(folder: Path, gpu: object) -> Non
     session = Session(observer=Observer(folder=folder), voice=Voice(language="en"), draft=draft)
     session.start()
     assert session.step is not None
+
+
+def test_a_small_model_for_labels_begins_with_the_quickest(session: Session) -> None:
+    """The suggestion is as small as the sentence about labels says, also after that wish."""
+    reply = "\n".join(
+        line.text for line in session.reply("a small model that classifies tickets.csv, a 4090")
+    )
+    assert "a small model is enough" in reply
+    first = session.options[0]
+    assert "quickest" in first.told[1][0]
+    sized = [find_model(each.label) for each in session.options]
+    assert sized[0] is not None
+    assert sized[0].shape.parameters == min(each.shape.parameters for each in sized if each)
+
+
+def test_a_large_model_is_not_called_needless(session: Session) -> None:
+    """Who asks for a large one reads nothing about small ones."""
+    session.reply("tickets.csv, a 4090")
+    reply = "\n".join(line.text for line in session.reply("a model of at least 7B"))
+    assert "a small model is enough" not in reply
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "the 1B one please, but is the licence ok for commercial use?"),
+        ("en", "the 1.2B one, is it free for commercial use?"),
+        ("ca", "la primera, però la llicència serveix per a ús comercial?"),
+        ("es", "la primera, por favor. ¿La licencia permite el uso comercial?"),
+    ],
+)
+def test_a_choice_with_a_question_is_taken_and_answered(
+    folder: Path, language: Language, text: str
+) -> None:
+    """The model is set, and the answer is about its licence."""
+    session = Session(observer=Observer(folder=folder), voice=Voice(language=language))
+    session.start()
+    session.reply("tickets.csv, a 4090")
+    reply = "\n".join(line.text for line in session.reply(text))
+    assert session.draft.get("/model/id") == "meta-llama/Llama-3.2-1B-Instruct"
+    assert "llama3.2" in reply
+    assert not isinstance(session.step, Question) or session.step.pointer != "/model/id"

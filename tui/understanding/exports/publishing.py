@@ -1,8 +1,8 @@
 """Reads the options of publishing: the licence, and whether the repository is private."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import Message, find_words, fold
@@ -51,13 +51,39 @@ _LICENSED: Final = re.compile(
 )
 
 
-def read_licence(message: Message) -> Iterator[Change]:
-    """Yield the licence under which the result is published."""
+#: "don't push it to the hub", and no repository: "do not publish it as acme/x".
+_UNPUBLISHED: Final = re.compile(
+    r"(?:\b(?:do not|don't|dont|never|no need to|not|no (?:ho |lo |la |cal |quiero |vull )*)\s*)"
+    r"(?:push|publish|upload|publi(?:qu|c)\w+|puj\w+|sub(?:as|ir|irlo|irla)\w*)"
+    r"(?: (?:it|this|anything|the (?:result|model)|res|nada))?"
+    r"(?: (?:to|on|a|al|en) (?:the |el )?(?:hub|hugging ?face))?(?=\s*(?:$|[.,;!]))"
+)
+
+
+def read_publishing(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the licence under which the result is published, or that it is not published."""
+    yield from _read_licence(message)
+    yield from _read_unpublished(message, draft)
+
+
+def _read_licence(message: Message) -> Iterator[Change]:
     for match in message.take(_LICENSED):
         group = "after" if match["after"] else "before"
         name = re.sub(r"\s+", "-", message.words(*match.span(group)).lower())
         words = message.words(*match.span())
         yield Change(pointer="/publish/licence", value=name, words=words)
+
+
+def _read_unpublished(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the removal of the draft's publishing: "don't push", "no ho publiquis"."""
+    section = draft.get("publish")
+    if not isinstance(section, Mapping) or not section:
+        return
+    for match in message.take(_UNPUBLISHED):
+        words = message.words(*match.span())
+        for name in section:
+            yield Change(pointer=f"/publish/{name}", value=None, words=words)
+        return
 
 
 def _published(each: Change | Choice) -> Change | Choice:

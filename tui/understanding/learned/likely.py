@@ -21,13 +21,19 @@ _AGAINST_NONE: Final = 0.5
 _TELLING: Final = 0.3
 #: A shorter word has no meaning by itself.
 _SHORTEST: Final = 3
+#: Words before a field that say nothing about it: "I changed my mind about the name".
+_CHANGED_MIND: Final = re.compile(
+    r"(?i)\b(?:(?:i|we)(?:'ve| have)? (?:just )?changed (?:my|our) minds? (?:about|on|regarding)"
+    r"|(?:he|hem) canviat d'(?:idea|opini[oó]) (?:sobre|amb|respecte al?|pel que fa al?)"
+    r"|(?:he|hemos) cambiado de (?:idea|opini[oó]n) (?:sobre|con|respecto al?))\b"
+)
 _NOTHING: Final = (0.0, (0, 0))
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[?]")
 
 
 def find_likely(text: str) -> Choice | None:
     """Return a question about the most likely field of a message, or None if none is likely."""
-    message = Message(text)
+    message = Message(_CHANGED_MIND.sub(" ", text))
     places = [(match.span(), stem(match[0])) for match in _WORD.finditer(message.folded)]
     words = [word for _, word in places]
     model = read_model("fields")

@@ -20,6 +20,10 @@ _MODEL: Final = any_of(_TABLE["model"])
 _NOTHING: Final = re.compile(rf"\b{any_of(_TABLE['nothing'])}\b")
 _SIZE: Final = r"(?P<size>\d+(?:[.,]\d+)?) ?(?P<unit>b|bn|m)(?: of)?(?: param\w*)?(?![\w.])"
 _BOUNDS: Final = (
+    (
+        "below",
+        re.compile(rf"\b{any_of(_TABLE['below'])}(?: |(?<='))(?:an? |un |els |los )?{_SIZE}"),
+    ),
     ("most", re.compile(rf"\b{any_of(_TABLE['at_most'])} (?:an? |un |els |los )?{_SIZE}")),
     ("least", re.compile(rf"\b{any_of(_TABLE['at_least'])} (?:an? |un |els |los )?{_SIZE}")),
 )
@@ -36,10 +40,16 @@ _ABOUT: Final = re.compile(
 _OF_MAKER: Final = re.compile(
     rf"\b{_MODEL} (?:\w+ )?{any_of(_TABLE['by'])} ?[\w-]+,? (?:of |de |d'|with |amb |con ){_SIZE}"
 )
+#: By how much a model may be smaller than its name says: one of 1B is not below 1B.
+_ROUNDING: Final = 0.03
 _SPREAD: Final = 0.25  # relative tolerance of "about" a size
 _BY: Final = rf"(?:{any_of(_TABLE['by'])} ?(?:the |la |el )?)"
 _SPEAKS: Final = any_of(_TABLE["speaks"])
 _FREE: Final = re.compile(rf"\b{any_of(_TABLE['free'])}(?!\w)")
+#: A licence as an item of a list: "under 1B, apache".
+_FREE_ITEM: Final = re.compile(
+    rf"(?:^|[,;(]|\b(?:and|i|y)\b)\s*(?P<name>{any_of(_TABLE['free_name'])})\s*(?=[,;.)!?]|$|\b(?:and|i|y)\b)"
+)
 _FREE_LICENCES: Final = ("apache", "mit")
 _SMALL: Final = re.compile(rf"\b{any_of(_TABLE['small'])}\b")
 _SMALLER: Final = re.compile(rf"\b{any_of(_TABLE['smaller'])}\b")
@@ -56,7 +66,8 @@ _SMALL_UNIT: Final = 1_000_000
 def read_model_wishes(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield one question about the model, with all wishes in the message."""
     wish, spans = ModelWish(), list[tuple[int, int]]()
-    for found, start, end in _find(message, draft):
+    wishes = [*_find(message, draft)]
+    for found, start, end in (*wishes, *(_find_items(message) if wishes else ())):
         wish = wish.joined(found)
         spans.append((start, end))
     if spans:
@@ -102,6 +113,12 @@ def _find(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[ModelWis
             yield ModelWish(free=True), *match.span()
 
 
+def _find_items(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
+    """Yield the licences that stand alone beside another wish about the model."""
+    for match in _FREE_ITEM.finditer(message.folded):
+        yield ModelWish(free=True), *match.span("name")
+
+
 def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[ModelWish, int, int]]:
     """Yield bounds of the size, or an approximate size if there is no model yet."""
     between = _BETWEEN.search(message.folded)
@@ -116,7 +133,9 @@ def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[Mo
             found = True
             before = message.folded[: match.start()]
             refused = message.denied(match.start()) or _NOTHING.search(before) is not None
-            most = (bound == "most") is not refused  # "nothing above 8B"
+            most = (bound != "least") is not refused  # "nothing above 8B"
+            if bound == "below" and most:
+                size = round(size * (1 - _ROUNDING))
             yield (
                 ModelWish(most=size if most else None, least=None if most else size),
                 *match.span(),

@@ -62,6 +62,10 @@ _OPENS: Final = re.compile(
     r" podria"
     r"|cal que|hi ha|hay|es possible|es posible)\b"
 )
+_WORD: Final = re.compile(
+    r"(?:how|what|which|where|when|why|who|com|que|quin\w*|on|quan|per que|como|cual\w*|donde"
+    r"|cuando|por que)\b"
+)
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
 #: In a pattern for a later training: any objective whose name is no word.
 _OBJECTIVE: Final = f"(?:{'|'.join(ABBREVIATED)})"
@@ -101,6 +105,17 @@ def is_question(sentence: str) -> bool:
     opening = _OPENING.match(folded) or _ACCENTED.match(asked)
     opens = opening is not None and _LABEL.match(folded) is None
     return folded.endswith("?") or "\u00bf" in sentence or opens
+
+
+def asks_what(question: str) -> bool:
+    """Return whether a question has a question word, so that yes or no is no answer to it."""
+    return _WORD.match(_LEAD.sub("", fold(question.strip())).lstrip(" \u00bf")) is not None
+
+
+def only_asks(text: str) -> bool:
+    """Return whether all sentences of a text are questions."""
+    sentences = list(split_sentences(text))
+    return bool(sentences) and all(sentence.asks for sentence in sentences)
 
 
 def proposes(question: str) -> bool:

@@ -3,14 +3,14 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
-from ftc.compiler.resolve.model.weight_files.samples import find_infinite
+from ftc.compiler.resolve.model.weight_files.samples import find_infinite, find_tables
 from ftc.compiler.resolve.model.weight_formats import find_format, list_files, list_foreign
 
 SINGLE_FILE: Final = "model.safetensors"
@@ -104,14 +104,14 @@ def read_weights(folder: Path) -> Weights:
     tensors: list[str] = []
     matrices: list[str] = []
     sides: dict[str, tuple[int, ...]] = {}
-    infinite: Infinite | None = None
+    headers: dict[Path, Mapping[str, Any]] = {}
     for path in paths:
         header = read_header(path)
         if (cut := find_truncation(path, header)) is not None:
             return Weights(bytes=None, parameters=None, dtype=None, truncated=cut)
         if header is None:
             return Weights(bytes=None, parameters=None, dtype=None, broken=path.name)
-        infinite = infinite or _find_infinite(path, header)
+        headers[path] = header
         counts.update(_count(header))
         packed.update(_count_packed(header))
         tensors += [name for name in header if name != _METADATA]
@@ -139,7 +139,7 @@ def read_weights(folder: Path) -> Weights:
         sides=sides,
         names=tuple(tensors),
         unread=unread,
-        infinite=infinite,
+        infinite=_find_infinite(headers, find_tables(sides)),
         packed=_find_packed(packed, tensors, size),
     )
 
@@ -321,9 +321,13 @@ def _find_packed(packed: Counter[str], tensors: Iterable[str], size: int) -> str
     return packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None
 
 
-def _find_infinite(path: Path, header: Mapping[str, Any]) -> Infinite | None:
-    tensor = find_infinite(path, header)
-    return None if tensor is None else Infinite(name=path.name, tensor=tensor)
+def _find_infinite(
+    headers: Mapping[Path, Mapping[str, Any]], tables: Collection[str]
+) -> Infinite | None:
+    for path, header in headers.items():
+        if (tensor := find_infinite(path, header, tables)) is not None:
+            return Infinite(name=path.name, tensor=tensor)
+    return None
 
 
 def _is_side(side: object) -> bool:
