@@ -39,6 +39,8 @@ TARGET = ROOT / "tui/understanding/learned/linked.json"
 FEWEST = 2
 #: How many copies of a message are made with other column names.
 COPIES = 4
+#: How many times an example of the reader counts for the withheld values.
+TIMES = 3
 #: Smaller weights are not written.
 SMALLEST = 0.05
 PENALTIES = {"numbers": 0.2, "withheld": 3.0, "fields": 1.0, "values": 1.0, "roles": 0.15}
@@ -345,11 +347,14 @@ def learn_all(without: set[str], only: Container[str] = PENALTIES) -> dict[str, 
     said = list(read_annotated(without))
     cases: Mapping[str, Callable[[], list[Example]]] = {
         "numbers": lambda: [one for each in said for one in of_numbers(each)],
-        "withheld": lambda: [
-            one
-            for each in (*said, *_read_table("once_unseen.json", without), *_read_everyday(without))
-            for one in of_withheld(each)
-        ],
+        "withheld": lambda: (
+            [
+                one
+                for each in (*said, *_read_table("once_unseen.json", without))
+                for one in of_withheld(each)
+            ]
+            + TIMES * [one for each in _read_everyday(without) for one in of_withheld(each)]
+        ),
         "fields": lambda: [one for each in said for one in of_fields(each)],
         "roles": lambda: [*of_roles(said)],
     }

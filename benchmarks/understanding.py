@@ -54,6 +54,10 @@ FIRST: Final = {
     "BO": (84, 2, 120),
     "BP": (100, 1, 120),
     "BQ": (81, 9, 120),
+    "BR": (101, 3, 120),
+    "BS": (84, 10, 120),
+    "BT": (97, 4, 120),
+    "BU": (94, 7, 120),
 }
 
 
@@ -125,7 +129,7 @@ def main() -> None:
         "`tests/tui/understanding`. The messages marked `told` only report something: the right",
         "result is that nothing is set. The authors of the unseen messages did not see the reader,",
         "which was changed after the first score of each set. One of its models has since learned",
-        "from all sets but BO, BP and BQ. The adversarial messages are made to set a wrong value.",
+        "from all sets but BU. The adversarial messages are made to set a wrong value.",
         "The first scores, which cannot be measured again:",
         "",
         *_list_first(),

@@ -24,7 +24,7 @@ _MEANS: Final = re.compile(r"\s+(?:means?|stands? for|vol dir|significa|quiere d
 _AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")
 
 #: The maximum number of telling words in a question about one term.
-_MOST_TELLING: Final = 4
+_MOST_TELLING: Final = 5
 
 
 def explain(conversation: Conversation, about: str) -> list[Line]:

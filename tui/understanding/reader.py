@@ -222,11 +222,11 @@ def _read_message(
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
-    told = doubt_reported_hardware(text, doubt_units(text, withhold(text, told, found)))
-    told = settle_count(imply_kinds(doubt_added(text, told), draft))
     needless = find_needless(text, told, draft)
-    kept = [each for each in told if each not in needless]
-    return replace(_conclude(kept, about, message, draft), needless=tuple(needless))
+    told = withhold(text, [each for each in told if each not in needless], found)
+    told = doubt_reported_hardware(text, doubt_units(text, told))
+    told = settle_count(imply_kinds(doubt_added(text, told), draft))
+    return replace(_conclude(told, about, message, draft), needless=tuple(needless))
 
 
 def _answer(

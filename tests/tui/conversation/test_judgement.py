@@ -24,6 +24,25 @@ def ask(session: Session, question: str) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
+        ("what would gkd do?", "GKD learns to give each token"),
+        ("when is dpo the right choice?", "DPO learns from pairs of answers"),
+        ("per a què serveix el rank?", "The rank is the inner dimension"),
+        ("how can I use less memory?", "The plan needs "),
+        ("it's too slow. any ideas?", "These changes would be quicker"),
+        ("¿cómo puedo reducir la memoria?", "The plan needs "),
+    ],
+)
+def test_a_term_and_a_goal_are_found_in_a_question(
+    session: Session, question: str, answer: str
+) -> None:
+    """The question names one term, or a way to less memory, time or cost."""
+    session.reply(EVERYTHING)
+    assert answer in "\n".join(ask(session, question))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
         ("should I use QLoRA?", "Either works. With method.type = qlora: fits with "),
         ("hmm, is qlora worse?", "Either works. With method.type = qlora: fits with "),
         ("do I need two GPUs?", "It is not needed. With hardware.count = 2: fits with "),

@@ -47,7 +47,8 @@ _CLAUSE_END: Final = re.compile(
     r"(?<=\s)(?=(?i:em quedo amb|ens quedem amb|me quedo con|nos quedamos con|(?:i'?ll"
     r"|we'?ll) (?:settle for"
     r"|go with|stick with|stay with)|i'?m going with)\s)"
-    r"|\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b(?! (?:mitja|mig|medi[ao]|a half)\b)"
+    r"|\s[-\u2013\u2014]\s"
+    r"|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b(?! (?:mitja|mig|medi[ao]|a half)\b)"
     r"|[!?;:()\n\u2026]|[.,](?!\d)"
 )
 _DENIES: Final = re.compile(

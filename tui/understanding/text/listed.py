@@ -13,7 +13,7 @@ _WORD: Final = rf"(?!(?:{'|'.join(WORDS['listed']['join'])})\b)[\w.'/-]*\w"
 _ITEM: Final = rf"{_WORD}(?: {_WORD}){{0,3}}"
 _THE: Final = r"(?:the |el |la |els |les |los |las |l')?"
 _JOIN: Final = rf"(?:,?\s+(?:{'|'.join(WORDS['listed']['join'])})\s+|\s*[&+]\s*){_THE}"
-_OR: Final = rf",?\s+(?:{'|'.join(WORDS['listed']['or'])})\s+{_THE}"
+_OR: Final = rf"(?:,?\s+(?:{'|'.join(WORDS['listed']['or'])})|(?<!,)\s+(?:and|i|y))\s+{_THE}"
 _LEAD: Final = rf"(?<![\w-])(?P<order>{any_of(WORDS['listed']['orders'])})\s+{_THE}"
 #: "turn off", unlike "remove": "remove duplicates and empty rows" switches two rules on.
 _OFF: Final = re.compile(any_of(WORDS["listed"]["off"]))

@@ -16,14 +16,15 @@ from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.message import Message, find_places
 from ftc.tui.understanding.wanted.evidence import find_evidence
 
-#: The minimum probability of a request. On 480 held-out messages it withholds 7 of 812 right values
-#: and 15 of 40 wrong ones, and releases 17 of 30 right values that a pattern withheld, and no wrong
-#: one of 75.
-LEAST_PROBABLE: Final = 0.6
+#: The minimum probability of a request for a withheld value, and for one that no pattern withheld.
+#: On 480 held-out messages the first releases 17 of 30 right values and 2 of 75 wrong ones, the
+#: second withholds 1 of 812 right values and 12 of 40 wrong ones.
+SURELY_REQUESTED: Final = 0.5
+HARDLY_REQUESTED: Final = 0.4
 #: The minimum probability of the link between a number and its field.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
-#: Column fields are never released, since a description of a column is not a request.
+#: Column fields are never released or withheld, since a description of a column is not a request.
 _COLUMNS: Final = "/data/columns/"
 
 
@@ -44,7 +45,9 @@ def release(
 
 def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice]) -> bool:
     """Return whether a value that no pattern withheld is probably not requested."""
-    return not _is_requested(text, change, told)
+    return not change.pointer.startswith(_COLUMNS) and not _is_requested(
+        text, change, told, HARDLY_REQUESTED
+    )
 
 
 def is_withheld(said: Change | Choice) -> bool:
@@ -61,7 +64,9 @@ def _is_meant(
         return False
     same = [each for each in numbers if each.values.get(at) == choice.values[0]]
     linked = max((each.weigh()[at] for each in same), default=None)
-    return (linked is None or linked > _NOT_LINKED) and _is_requested(text, choice, told)
+    return (linked is None or linked > _NOT_LINKED) and _is_requested(
+        text, choice, told, SURELY_REQUESTED
+    )
 
 
 def _tells_of_others(text: str, words: str) -> bool:
@@ -74,9 +79,11 @@ def _tells_of_others(text: str, words: str) -> bool:
     )
 
 
-def _is_requested(text: str, said: Change | Choice, told: Sequence[Change | Choice]) -> bool:
-    """Return whether a request is probable; for a withheld value, False if no words are found."""
+def _is_requested(
+    text: str, said: Change | Choice, told: Sequence[Change | Choice], least: float
+) -> bool:
+    """Return whether a request is more likely than `least`; a value without features if kept."""
     features = find_evidence(text, said, told)
     if not features:
         return isinstance(said, Change)
-    return read_model("withheld").weigh(features, {REQUESTED: {}})[REQUESTED] > LEAST_PROBABLE
+    return read_model("withheld").weigh(features, {REQUESTED: {}})[REQUESTED] > least

@@ -68,7 +68,7 @@ def test_a_part_of_a_name_takes_the_place_of_the_same_part(text: str, model: str
         ("usa 3 épocas, que 10 es demasiado", {"/training/epochs": 3}),
         ("rango 16... a las 5 me voy", {"/method/rank": 16}),
         ("rank 8... it took 4 hours last time", {"/method/rank": 8}),
-        ("3 èpoques... i 2 GPUs", {"/training/epochs": 3, "/hardware/count": 2}),
+        ("3 epochs... and 2 GPUs", {"/training/epochs": 3, "/hardware/count": 2}),
         ("Qwen2.5 14B Instruct... the 32B failed", {"/model/id": "Qwen/Qwen2.5-14B-Instruct"}),
         ("Qwen2.5 14B Instruct... I have a 3B too", {"/model/id": "Qwen/Qwen2.5-14B-Instruct"}),
         ("lr 1e-4, que 2e-4 era massa", {"/training/learning_rate": 1e-4}),
