@@ -34,7 +34,7 @@ WHOLE = ("quickstart", "slurm", "dpo", "classification", "grpo", "mixture")
 DERIVED = ("requirements.lock", "plan.svg", ".gitignore")
 PLAN = "plan.txt"
 #: Bundles without a special wish, and the most lines of all their scripts and modules.
-PLAIN = {"quickstart": 8110, "text": 7685, "pissa": 8105}
+PLAIN = {"quickstart": 8111, "text": 7687, "pissa": 8105}
 
 
 def list_golden(name: str, outcome: Outcome) -> Mapping[str, str]:

@@ -22,7 +22,6 @@ from ..run import Run
 ROWS: Final = 8  # of the training split, on which the merged and the trained model are compared
 ROW_TOKENS: Final = 256  # of each row, at most
 _WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
-_NAMED_TEMPLATES = "additional_chat_templates"
 SMALL_FILES = ["*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "*.py"]
 
 Outputs = Sequence[Any]
@@ -144,8 +143,8 @@ def _carry_files(job: Job, base: Path, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
     if job.chat_template:
         shutil.copyfile(job.chat_template, folder / "chat_template.jinja")
-    elif (base / _NAMED_TEMPLATES).is_dir():  # which conversations with tools are rendered by
-        shutil.copytree(base / _NAMED_TEMPLATES, folder / _NAMED_TEMPLATES, dirs_exist_ok=True)
+    elif (named := base / "additional_chat_templates").is_dir():  # such as the one for tools
+        shutil.copytree(named, folder / named.name, dirs_exist_ok=True)
     for finish in job.finish:
         finish(folder)
     # transformers uses chat_template.jinja if there is one, and llama.cpp's converter prefers the
