@@ -129,7 +129,7 @@ def main() -> None:
         "`tests/tui/understanding`. The messages marked `told` only report something: the right",
         "result is that nothing is set. The authors of the unseen messages did not see the reader,",
         "which was changed after the first score of each set. One of its models has since learned",
-        "from all sets but BU. The adversarial messages are made to set a wrong value.",
+        "from all sets but BR to BU. The adversarial messages are made to set a wrong value.",
         "The first scores, which cannot be measured again:",
         "",
         *_list_first(),

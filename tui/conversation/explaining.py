@@ -32,8 +32,7 @@ def explain(conversation: Conversation, about: str) -> list[Line]:
     lines = [*tell_page(conversation, about), *tell_meaning(conversation, about)]
     for topic in () if lines else topics(about):
         lines += tell_meaning(conversation, _MEANS.sub("", topic))
-    lines = [*lines, *tell_reason(conversation, about), *_consequence(conversation, about)]
-    return lines or [*tell_mentioned(conversation, about)]
+    return [*lines, *tell_reason(conversation, about), *_consequence(conversation, about)]
 
 
 def topics(about: str) -> list[str]:

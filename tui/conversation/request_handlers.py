@@ -23,7 +23,7 @@ from ftc.tui.conversation.advice import (
     what_if,
 )
 from ftc.tui.conversation.conversation import Conversation, draft_text
-from ftc.tui.conversation.explaining import explain
+from ftc.tui.conversation.explaining import explain, tell_mentioned
 from ftc.tui.conversation.fact_answers import tell_changes, tell_spec
 from ftc.tui.conversation.field_advice import tell_field
 from ftc.tui.conversation.goal_dialogue import take_option
@@ -342,6 +342,7 @@ def _models(conversation: Conversation, about: str) -> list[Line]:
 def _explain(conversation: Conversation, about: str) -> list[Line]:
     """Explain a term, or the field that the words name, and ask the open question again."""
     lines = explain(conversation, about) or [*tell_field(conversation, about, is_explained=False)]
+    lines = lines or [*tell_mentioned(conversation, about)]
     return [*(lines or [conversation.line("no_page", topic=about)]), *conversation.ask()]
 
 

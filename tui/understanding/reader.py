@@ -57,7 +57,6 @@ from ftc.tui.understanding.fields.named import read_named
 from ftc.tui.understanding.fields.prose import read_prose
 from ftc.tui.understanding.fields.relative import read_relative, scale_fractions
 from ftc.tui.understanding.fields.removed import read_removed
-from ftc.tui.understanding.fields.rewards import read_rewards
 from ftc.tui.understanding.fields.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.fields.spoken import read_spoken
 from ftc.tui.understanding.fields.stated import read_stated
@@ -98,6 +97,7 @@ from ftc.tui.understanding.reading import (
     value_at,
 )
 from ftc.tui.understanding.requests import read_request
+from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number

@@ -80,8 +80,8 @@ class Converting:
     def end(self) -> None:
         """Kill the script."""
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+            with self.process:  # which closes its pipes and waits
+                self.process.kill()
             self.process = None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message, find_words, fold
 
 _REPOSITORY: Final = "/publish/repo"
@@ -58,6 +59,19 @@ _UNPUBLISHED: Final = re.compile(
     r"(?: (?:it|this|anything|the (?:result|model)|res|nada))?"
     r"(?: (?:to|on|a|al|en) (?:the |el )?(?:hub|hugging ?face))?(?=\s*(?:$|[.,;!]))"
 )
+_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}(?!\w)")
+#: A sentence that is only about the licence.
+_ABOUT_LICENCE: Final = re.compile(
+    r"\W*(?:(?:the|its|la|make|use|set|put|pon|posa|under|with|amb|con) )*"
+    r"l?l?icen[cs]i?\w*\s*(?:=|:|should|must|is\b|has to|ha de|debe|sea|sigui|to\b|as\b|\w+\W*$)"
+)
+
+
+def publishes(message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether a licence is for the result, and not a wish about the model."""
+    if draft.get("publish") is not None or _PUBLISHED.search(message.plain):
+        return True
+    return draft.get("model") is not None and _ABOUT_LICENCE.match(message.plain) is not None
 
 
 def read_publishing(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:

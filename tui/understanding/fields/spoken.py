@@ -16,6 +16,7 @@ from ftc.spec.values.expectation import types_of
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.applying import SPOKEN, applies
 from ftc.tui.understanding.columns.columns import is_value
+from ftc.tui.understanding.exports.publishing import publishes
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.listed import find_order
@@ -78,12 +79,6 @@ _PLUS: Final = re.compile(r"\s?[+]\s?[a-z]+[_\d]|,\s?[a-z]{3,}\w*[_\d]\w*(?=\s*(
 _THE: Final = r"the |el |la |els |les |los |las "
 _NEAR: Final = 80
 _LICENCE: Final = "/publish/licence"
-_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}(?!\w)")
-#: A sentence that is only about the licence.
-_LICENSED: Final = re.compile(
-    r"\W*(?:(?:the|its|la|make|use|set|put|pon|posa|under|with|amb|con) )*"
-    r"l?l?icen[cs]i?\w*\s*(?:=|:|should|must|is\b|has to|ha de|debe|sea|sigui|to\b|as\b|\w+\W*$)"
-)
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
@@ -161,7 +156,7 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     mentions = find_mentions(message)
     for mention in mentions:
         spoken = _table().get(mention.pointer)
-        if mention.pointer == _LICENCE and not _publishes(message, draft):
+        if mention.pointer == _LICENCE and not publishes(message, draft):
             continue
         if spoken is None or "\x00" in message.folded[mention.start : mention.end]:
             continue
@@ -206,13 +201,6 @@ def names_another(
         if each.pointer in _table() and each.start < end and start < each.end
     )
     return any(applies(each, message, draft) for each in overlapping)
-
-
-def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
-    """Return whether a licence is for the result, and not a wish about the model."""
-    if draft.get("publish") is not None or _PUBLISHED.search(message.plain):
-        return True
-    return draft.get("model") is not None and _LICENSED.match(message.plain) is not None
 
 
 def find_mentions(message: Message) -> Sequence[Mention]:
