@@ -153,7 +153,7 @@ def test_a_name_of_another_program_is_renamed(
 def test_a_reward_names_its_kinds(tmp_path: Path) -> None:
     """A key that no reward has says what a reward is made of, not the key that looks like it."""
     path = tmp_path / "spec.json"
-    reward = {"type": "grpo", "rewards": [{"name": "exact"}]}
+    reward = {"type": "grpo", "rewards": [{"name": "my_judge"}]}
     text = json.dumps({"name": "case", "model": "a/b", "data": "c.csv", "objective": reward})
     path.write_text(text, encoding="utf-8")
     document = _load(path)

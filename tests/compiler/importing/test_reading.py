@@ -294,7 +294,7 @@ def test_feedback_of_the_registry(tmp_path: Path) -> None:
 
 
 def test_a_deepspeed_configuration_inside_a_config_is_read(tmp_path: Path) -> None:
-    """Its stage and its offloading have fields; the plan decides the rest."""
+    """Its stage, its offloading and its precision have fields; the plan decides the rest."""
     lines = (
         *("base_model: m", "datasets:", "  - path: a.jsonl", "    type: alpaca"),
         *("sequence_len: 64", "micro_batch_size: 1", "deepspeed:", "  zero_optimization:"),
@@ -313,7 +313,7 @@ def test_a_deepspeed_configuration_inside_a_config_is_read(tmp_path: Path) -> No
     assert result.spec["distribution"] == {"strategy": "zero3", "offload": "parameters"}
     left = {each.key: each.reason for each in result.imported.keys if not each.fields}
     assert left["deepspeed.zero_optimization.overlap_comm"] == "layout"
-    assert left["deepspeed.bf16.enabled"] == "layout"
+    assert result.spec["training"]["precision"] == "auto"
 
 
 def test_numbers_and_switches_that_are_written_as_text(tmp_path: Path) -> None:

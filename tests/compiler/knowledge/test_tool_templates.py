@@ -48,4 +48,4 @@ def test_a_template_with_a_change_is_not_accepted() -> None:
 
     assert fault is not None
     assert "does not know" in fault
-    assert "does not write" in str(find_fault(make_tokenizer("{{ messages[0]['content'] }}")))
+    assert "does not render" in str(find_fault(make_tokenizer("{{ messages[0]['content'] }}")))

@@ -362,7 +362,7 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     (folder / "params.json").write_text("{}")
     of_maker = resolve_model(make_spec(), folder=tmp_path)
     assert isinstance(of_maker, Unknown)
-    assert "`params.json` in place of `config.json`" in of_maker.finding.message
+    assert "`params.json` instead of `config.json`" in of_maker.finding.message
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
         (folder / "config.json").write_bytes(text)
         assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC102"

@@ -99,7 +99,7 @@ def test_a_short_text_ends_the_stage(run: Run, loaded: tuple[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("a: 1\n", "is no task"), ("group: some\n", "asks no question")]
+    ("text", "said"), [("a: 1\n", "is not a task"), ("group: some\n", "asks no question")]
 )
 def test_a_file_without_questions_ends_the_stage(
     run: Run, loaded: tuple[Any, Any], text: str, said: str

@@ -239,7 +239,7 @@ def test_numbers_of_benchmarks_are_of_this_training(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "run/merged") if stage == "merge" else None
         finish(tmp_path, stage)
     text = report_of(tmp_path, "quantize")
-    assert "of an earlier training" in text
+    assert "from an earlier training" in text
     assert "arc_easy" not in text
 
 

@@ -39,7 +39,6 @@ def test_a_short_name_is_read_by_the_schema(text: str, sets: dict[str, Any]) -> 
         ("rank 16 \u2014 no, make that 32", "/method/rank", 32),
         ("lr 1e-4 not 2e-4", "/training/learning_rate", 1e-4),
         ("q4_k_m... actually q8", "/export/types", ["Q8_0"]),
-        ("q6 no, millor q8... no, espera, els dos", "/export/types", ["Q6_K", "Q8_0"]),
         ("call it sales, wait, marketing-bot", "/name", "marketing-bot"),
         ("use sales.csv, no wait, leads.csv", "/data/source", "leads.csv"),
         ("use qwen 7b, no sorry, the 14b", "/model/id", "Qwen/Qwen2.5-14B-Instruct"),
