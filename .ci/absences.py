@@ -91,7 +91,7 @@ def _same(one: Build, other: Build) -> bool:
 def _agrees(
     family: Family, key: str, candidate: int | str, given: Mapping[str, Any], built: Build
 ) -> bool:
-    """Tell whether the class is the same with the candidate's value written out."""
+    """Return whether the class is the same with the candidate's value written out."""
     value = candidate if isinstance(candidate, int) else evaluate(candidate, given.get)
     if value is None:
         return False

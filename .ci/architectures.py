@@ -63,7 +63,7 @@ UNRELATED = {
 
 
 def _skips(family: Family, key: str) -> bool:
-    """Tell whether a key is left as the base has it."""
+    """Return whether a key is left as the base has it."""
     fixed = {*family.fixed, *kind_flags(family.said)}
     skipped = SKIPPED.fullmatch(key) is not None and key not in family.varied
     return key in fixed or skipped
@@ -117,7 +117,7 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_shared(said: Mapping[str, Any], entry: Mapping[str, Any], module: str) -> bool:
-    """Tell whether layers share a module's weight, so that none of them gets an adapter.
+    """Return whether layers share a module's weight, so that none of them gets an adapter.
 
     PEFT gives each layer's module one of its own, and a merge would add all of them to the weight.
     """
@@ -336,7 +336,7 @@ def _unset(family: Family) -> Iterator[str]:
 
 
 def _is_switch(there: Mapping[Any, Sides], here: Mapping[Any, Sides]) -> bool:
-    """Tell whether emptying a number takes tensors away or brings others, and changes none."""
+    """Return whether emptying a number takes tensors away or brings others, and changes none."""
     same = all(there[name] == sides for name, sides in here.items() if name in there)
     return same and set(there) != set(here)
 

@@ -181,7 +181,7 @@ def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_linear(module: torch.nn.Module) -> bool:
-    """Tell whether an adapter fits: a class with another product of the weight needs another."""
+    """Return whether an adapter fits: a class with another product of the weight needs another."""
     if not isinstance(module, torch.nn.Linear):
         return isinstance(module, Conv1D)
     cls = type(module)
@@ -190,7 +190,7 @@ def is_linear(module: torch.nn.Module) -> bool:
 
 @cache
 def _multiplies_alike(cls: Any) -> bool:
-    """Tell whether a class with a `forward` of its own computes what a linear module does."""
+    """Return whether a class with a `forward` of its own computes what a linear module does."""
     try:
         module, rows = cls(3, 2), torch.rand(4, 3)
         return torch.allclose(module(rows), linear(rows, module.weight, module.bias))
@@ -208,13 +208,13 @@ def family_of(name: str, said: Mapping[str, Any]) -> Family:
 
 
 def supports_sdpa(family: Family) -> bool:
-    """Tell whether the class has PyTorch's fused attention, or only plain products."""
+    """Return whether the class has PyTorch's fused attention, or only plain products."""
     name = family.said.get("loads", family.name)
     return bool(getattr(transformers, name)._supports_sdpa)  # noqa: SLF001 - as it says it
 
 
 def reads_flag(family: Family, flag: str) -> bool:
-    """Tell whether the code of a class asks for this flag of its configuration.
+    """Return whether the code of a class asks for this flag of its configuration.
 
     GPT-NeoX's configuration has `is_decoder`, off, and the class reads forward whatever it says.
     """

@@ -76,7 +76,7 @@ def _sum(values: Sequence[int], columns: _Columns, whole: Sequence[_Term], most:
 def _moves(
     samples: Sequence[tuple[Mapping[str, Any], int]], key: str, first: Mapping[str, Any]
 ) -> bool:
-    """Tell whether the side changes where this key does, alone or with one other key."""
+    """Return whether the side changes where this key does, alone or with one other key."""
     base = next(side for given, side in samples if given == first)
     for given, side in samples:
         changed = [k for k in given if given[k] != first.get(k)]

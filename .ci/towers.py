@@ -105,7 +105,7 @@ def defaults_of(model_type: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def is_size(key: str, value: object) -> bool:
-    """Tell whether a key of a tower may be one of its sizes, or a flag of its tensors."""
+    """Return whether a key of a tower may be one of its sizes, or a flag of its tensors."""
     unrelated = ("output_", "return_", "is_", "chunk_", "use_cache", "use_absolute")
     chosen = value in CHOICES.get(key, ())
     return chosen or (type(value) in (int, bool) and not key.startswith(unrelated))
@@ -199,7 +199,7 @@ def build(model_type: str, given: Mapping[str, Any]) -> Built | None:
 
 
 def part_sizes(tensors: Mapping[str, Sequence[int]]) -> bool:
-    """Tell whether a tower's positions are of a square of patches."""
+    """Return whether a tower's positions are of a square of patches."""
     return any("position" in name for name in tensors)
 
 

@@ -94,7 +94,7 @@ def bases() -> dict[str, Any]:
 
 
 def is_whole(name: str) -> bool:
-    """Tell whether a class has the keys of its language model in no section of their own."""
+    """Return whether a class has the keys of its language model in no section of their own."""
     said = bases().get(name, {})
     return "inside" in said and said["inside"] == said["type"]
 
@@ -193,7 +193,7 @@ def derive_from(model_type: str, name: str, texts: Sequence[dict[str, Any]]) -> 
 
 
 def asks_types(model: Any) -> bool:
-    """Tell whether a model requires token type ids in training."""
+    """Return whether a model requires token type ids in training."""
     names = [name for name in signature(model.forward).parameters if name.endswith(TYPE_ENDING)]
     try:
         with torch.no_grad():
@@ -217,7 +217,7 @@ def base_of(cls: Any) -> dict[str, Any]:
 
 
 def is_flat(cls: Any) -> bool:
-    """Tell whether the keys of the language model may be beside those of the tower."""
+    """Return whether the keys of the language model may be beside those of the tower."""
     try:
         inside = cls(hidden_size=FLAT_WIDTH).get_text_config()
     except Exception:  # noqa: BLE001 - each validator has its own
@@ -347,7 +347,7 @@ def loaded_as(settings: Any, name: str) -> str:
 
 
 def holds_any(cls: Any) -> bool:
-    """Tell whether the language model may be of any type that transformers knows."""
+    """Return whether the language model may be of any type that transformers knows."""
     said = (
         cls.sub_configs_defaults.get("text_config")
         if hasattr(cls, "sub_configs_defaults")

@@ -210,7 +210,7 @@ class Compilation:
 
     @cached_property
     def outside(self) -> tuple[str, ...]:
-        """The files that the bundle reads outside of its folder, relative to that."""
+        """The files outside the bundle's folder that it reads, as paths relative to the folder."""
         return list_outside(self._source)
 
     @cached_property

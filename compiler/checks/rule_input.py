@@ -29,7 +29,7 @@ class Case:
     known_plan: Plan | None
 
     def has(self, read: Read) -> bool:
-        """Tell whether this fact, or the plan, is known."""
+        """Return whether this fact, or the plan, is known."""
         if read == "plan":
             return self.known_plan is not None
         return not isinstance(getattr(self.facts, read), Unknown)

@@ -71,7 +71,7 @@ def resolve_hardware(spec: Spec) -> HardwareFacts | Unknown:
 
 
 def has_kernels(facts: HardwareFacts) -> bool:
-    """Tell whether the locked torch has kernels for the GPU; a CPU needs none."""
+    """Return whether the locked torch has kernels for the GPU; a CPU needs none."""
     capability = facts.compute_capability
     return capability is None or capability >= _capability(LEAST_CAPABILITY)
 

@@ -25,7 +25,7 @@ class LfsPointer:
 
 
 def is_path(text: str, *, folder: Path) -> bool:
-    """Tell whether a text is a path on this disk: by its form, or because it exists."""
+    """Return whether a text is a path on this disk: by its form, or because it exists."""
     if looks_like_path(text) or not _HUB_ID.fullmatch(text):
         return True
     place = folder / text
@@ -33,12 +33,12 @@ def is_path(text: str, *, folder: Path) -> bool:
 
 
 def looks_like_path(text: str) -> bool:
-    """Tell whether a text can only mean a path: it starts as paths do."""
+    """Return whether a text can only mean a path: it starts as paths do."""
     return _PATH_LIKE.match(text) is not None
 
 
 def has_variable(name: str) -> bool:
-    """Tell whether a name holds a variable of a shell, which nothing replaces."""
+    """Return whether a name holds a variable of a shell, which nothing replaces."""
     return _VARIABLE.search(name) is not None
 
 
@@ -51,7 +51,7 @@ def at(text: str, *, folder: Path) -> Path:
 
 
 def is_file(place: Path) -> bool:
-    """Tell whether it is a file; False for a name that no disk can have."""
+    """Return whether it is a file; False for a name that no disk can have."""
     try:
         return place.is_file()
     except OSError:
@@ -59,7 +59,7 @@ def is_file(place: Path) -> bool:
 
 
 def is_folder(place: Path) -> bool:
-    """Tell whether it is a folder; False for a name that no disk can have."""
+    """Return whether it is a folder; False for a name that no disk can have."""
     try:
         return place.is_dir()
     except OSError:

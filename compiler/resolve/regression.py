@@ -100,7 +100,7 @@ def _read(
 
 
 def _is_learned(path: Path, digest: str, part: DataFacts, folder: Path) -> bool:
-    """Tell whether a file is one that the model is trained on, or a copy of it."""
+    """Return whether a file is one that the model is trained on, or a copy of it."""
     same = part.path is not None and path.resolve() == (folder / part.path).resolve()
     return same or digest == part.sha256
 

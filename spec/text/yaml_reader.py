@@ -148,7 +148,7 @@ def as_number(written: str) -> int | float:
 
 
 def _says_type(event: Any) -> bool:
-    """Tell whether a tag names the type of JSON that the value has: `!!int 3`."""
+    """Return whether a tag names the type of JSON that the value has: `!!int 3`."""
     name = str(event.tag).removeprefix(_CORE)
     if isinstance(event, yaml.ScalarEvent):
         return name == "str" or name in _TYPES.get(kind_of(event.value), ())
@@ -320,7 +320,7 @@ class _Reader:
         return {**merged, **members}
 
     def refuse(self, event: Any, start: int, pointer: str) -> None:
-        """Report anchors, aliases and tags; the value is read as other readers do."""
+        """Report anchors, aliases and tags; the value is that which other YAML readers return."""
         if event.anchor is not None:
             is_alias = isinstance(event, yaml.AliasEvent)
             is_known = not is_alias or event.anchor in self.anchored

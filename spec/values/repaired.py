@@ -29,6 +29,6 @@ def pairs_of(pattern: str, repair: Repair | None) -> tuple[str, ...]:
 
 
 def _is_long(repair: Repair) -> bool:
-    """Tell whether a repair is an object that is not shown whole: its keys are then listed."""
+    """Return whether a repair is an object that is not shown whole: its keys are then listed."""
     written = json.dumps(repair.value, ensure_ascii=False)
     return isinstance(repair.value, Mapping) and written != repair.shown

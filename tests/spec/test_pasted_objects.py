@@ -27,7 +27,7 @@ def test_gpus_as_a_list_or_an_object(hardware: dict[str, Any], fixed: dict[str, 
 
 @pytest.mark.parametrize("place", ["top", "section"])
 def test_a_configuration_of_deepspeed_becomes_its_fields(place: str) -> None:
-    """All keys that have a field are taken; the fix is unsafe where one with a number is not."""
+    """Every key with a field is taken over; the fix is unsafe if a number is left out."""
     config = {
         "zero_optimization": {
             "stage": 3,

@@ -31,7 +31,7 @@ _COUNTED: Final = re.compile(
     r"(?:rows?|examples?|samples?|files|exemples|mostres|filas|ejemplos|muestras)\b"
 )
 _MOST_LABELS: Final = 3
-#: A label with fewer rows than there are splits.
+#: The rule about labels that have fewer rows than there are splits.
 _FEW_ROWS: Final = "FTC281"
 #: Words for changing labels, which only the user can do.
 _CHANGED: Final = re.compile(

@@ -18,8 +18,8 @@ def plan_machines(
 ) -> Iterator[tuple[list[Line], Plan | None]]:
     """Yield the plan for each machine that a question names, with a line that names it.
 
-    Without a machine it is the plan of the draft, or of the open proposal. `prices` are prices that
-    the question names; nothing is set.
+    If the question names no machine, yield the plan of the draft or of the open proposal. `prices`
+    are the prices in the question. The draft does not change.
     """
     machines = read_supposed(text, conversation.draft.data)
     if not machines and not prices:

@@ -51,7 +51,7 @@ _LICENCES: Final[Mapping[str, str]] = {
 _MOST_PARTS: Final = 3
 _WATTS: Final = 100  # for which the energy is given: the table of GPUs has no power
 _AMOUNT: Final = r"\d+(?:[.,]\d+)?"
-#: A price of energy: "0.30 euro per kWh", "if a kWh is 0.30".
+#: An electricity price: "0.30 euro per kWh", "if a kWh is 0.30".
 _PER_KWH: Final = re.compile(
     rf"(?P<before>{_AMOUNT})\W{{0,2}}[a-z]*\W{{0,2}}(?:per|a|an|the|el|per cada|por|/)\W{{0,2}}kwh"
     rf"|\bkwh\b\D{{0,25}}(?P<after>{_AMOUNT})"

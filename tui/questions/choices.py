@@ -297,7 +297,7 @@ def _models(
 def _list_relaxed(wish: ModelRequirements, observer: Observer) -> Iterator[Option]:
     """Yield the models that meet all requirements but one, and say which one.
 
-    Only for the first requirement without which there are any.
+    Only the first requirement that leaves models when it is dropped is tried.
     """
     for lack, changed in _RELAXED.items():
         relaxed = replace(wish, **changed)

@@ -24,7 +24,7 @@ _PERSONAL_SHARE: Mapping[str, float] = {"email": 0.02, "phone": 0.02, "card": 0.
 
 
 def _is_rendered(case: Case) -> bool:
-    """Tell whether a chat template is put around the texts of rows."""
+    """Return whether a chat template is put around the texts of rows."""
     if OBJECTIVES[case.spec.objective.type].plain or case.data.form not in RENDERED:
         return False
     tokenizer = case.tokenizer
@@ -103,7 +103,7 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
 
 
 def _is_transcribed(case: Case) -> bool:
-    """Tell whether most rows hold an exchange as one text, and the model has a chat template."""
+    """Return whether most rows hold an exchange as one text, and the model has a chat template."""
     held = case.data.contents
     if not _is_many(held.markers.spoken_rows, held.looked_rows, _MOST_ROWS):
         return False
@@ -151,7 +151,7 @@ def missing_values_as_text(case: Case) -> Iterator[Problem]:
 
 
 def _is_label(word: str, labels: tuple[Label, ...]) -> bool:
-    """Tell whether a word that can be an answer is a label, written as the others are.
+    """Return whether a word that can be an answer is a label, written as the others are.
 
     Python's `None` among labels in lower case is no label, and `none` among those is one.
     """

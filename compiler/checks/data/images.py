@@ -278,7 +278,7 @@ def prompts_without_their_images(case: Case) -> Iterator[Problem]:
 
 
 def loses_images(case: Case) -> bool:
-    """Tell whether rows look alike because the images that tell them apart are not read."""
+    """Return whether rows look alike because the images that tell them apart are not read."""
     data = case.data
     unread = data.images is not None and data.pictures is None
     if unread and case.has("model") and case.model.vision is None:
@@ -294,12 +294,12 @@ def _list_parts(case: Case) -> Iterator[tuple[WholeSource, DataFacts]]:
 
 
 def _is_blind(data: DataFacts) -> bool:
-    """Tell whether the rows whose images are left out have nearly the same prompts."""
+    """Return whether the rows whose images are left out have nearly the same prompts."""
     return _is_alike(data, share=_BLIND_SHARE)
 
 
 def _is_alike(data: DataFacts, *, share: float = _ALIKE_SHARE) -> bool:
-    """Tell whether most rows whose images are left out share their prompt with others."""
+    """Return whether most rows whose images are left out share their prompt with others."""
     rows = max((rows for _, _, rows in _list_unseen(data)), default=0)
     return rows >= _BLIND_ROWS and data.prompts <= max(1, share * rows)
 
@@ -363,7 +363,7 @@ def _advise(
 
 
 def _is_untrained(model: ModelFacts) -> bool:
-    """Tell whether the model has a tower that no run of ftc trains with or uses.
+    """Return whether the model has a tower that no run of ftc trains with or uses.
 
     The built-in table has no processors, so the others were not looked at where it stands in.
     """

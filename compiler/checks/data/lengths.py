@@ -33,7 +33,7 @@ def prompts_fill(case: Case) -> bool:
 
 
 def _nothing_is_left(case: Case) -> bool:
-    """Tell whether FTC224 reports that there are no rows to train on."""
+    """Return whether FTC224 reports that there are no rows to train on."""
     return case.plan.decisions.splits.train_rows.value < 1
 
 

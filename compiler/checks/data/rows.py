@@ -93,7 +93,7 @@ def few_rows(case: Case) -> Iterator[Problem]:
 
 
 def has_few_rows(case: Case) -> bool:
-    """Tell whether there are so few rows to train on that nothing else about their number counts.
+    """Return whether there are so few rows to train on that nothing else about their number counts.
 
     FTC225 then says it alone.
     """

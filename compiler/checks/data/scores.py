@@ -73,7 +73,7 @@ def free_text_as_labels(case: Case) -> Iterator[Problem]:
 
 
 def prompts_are_labels(case: Case) -> bool:
-    """Tell whether a classification has its labels as prompts, and texts where labels belong."""
+    """Return whether a classification has its labels as prompts, and texts where labels belong."""
     data = case.data
     if not _classifies(case) or data.labels or data.prompt is None or data.sources:
         return False

@@ -91,7 +91,7 @@ def publish_weights_of_restricted_base(case: Case) -> Iterator[Problem]:
 
 
 def _publishes_weights(case: Case) -> bool:
-    """Tell whether whole weights are uploaded where the spec leaves the choice to ftc."""
+    """Return whether whole weights are uploaded where the spec leaves the choice to ftc."""
     export = case.spec.export
     return bool(export.types or export.vllm) or not has_adapter(case.spec.method)
 

@@ -13,7 +13,7 @@ _SAME_SIZE = 0.03
 
 
 def _differs(case: Case, name: str) -> bool:
-    """Tell whether another GPU has another size of memory; else a plan for one holds for both."""
+    """Return whether another GPU has another size of memory; else a plan for one holds for both."""
     other = find_accelerator(name)
     size = case.hardware.memory_bytes
     return other is None or abs(other.accelerator.memory_bytes - size) > _SAME_SIZE * size

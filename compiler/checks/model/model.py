@@ -298,12 +298,12 @@ def non_commercial_licence(case: Case) -> Iterator[Problem]:
 
 
 def is_non_commercial(licence: str) -> bool:
-    """Tell whether the name of a licence says that it excludes commercial use."""
+    """Return whether the name of a licence says that it excludes commercial use."""
     return _NON_COMMERCIAL.search(licence) is not None
 
 
 def _is_unknown_type(model: ModelFacts) -> bool:
-    """Tell whether neither transformers nor the repository has the model's code."""
+    """Return whether neither transformers nor the repository has the model's code."""
     known = model.shape is not None or model.custom_code or not model.model_type
     return not known and not has_causal_class(model.model_type)
 
@@ -367,7 +367,7 @@ def _without_attention(case: Case) -> Iterator[Problem]:
 
 
 def _has(model: ModelFacts, target: str) -> bool:
-    """Tell whether PEFT would adapt a module: by its whole name, or by the end of it."""
+    """Return whether PEFT would adapt a module: by its whole name, or by the end of it."""
     if model.shape is not None:
         return bool(hit(model.shape, (target,)))
     end = number_free(target)

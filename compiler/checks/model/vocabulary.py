@@ -117,7 +117,7 @@ def _has_marker_beyond(case: Case) -> bool:
 
 
 def _is_refused(case: Case) -> bool:
-    """Tell whether the converter stops at an id without a row that training never meets."""
+    """Return whether the converter stops at an id without a row that training never meets."""
     reading = find_reading(case)
     if reading is None or _has_marker_beyond(case):
         return False

@@ -19,7 +19,7 @@ _SLACK = 0.01
 
 
 def compares_per_token(objective: Objective) -> bool:
-    """Tell whether the loss compares mean log-probabilities of tokens, not their sums."""
+    """Return whether the loss compares mean log-probabilities of tokens, not their sums."""
     return objective.type == "simpo" or (
         objective.type == "dpo" and objective.loss == "sigmoid_norm"
     )

@@ -36,7 +36,7 @@ GIVEN: Final = frozenset(
 
 
 def needs_answers(case: Case) -> bool:
-    """Tell whether a reward compares what is sampled with the answer of the row."""
+    """Return whether a reward compares what is sampled with the answer of the row."""
     if not rewarded(case.spec.objective):
         return False
     rewards, held = list_rewards(case.spec.objective), case.data.rewards

@@ -83,5 +83,5 @@ def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
 
 
 def _writes_pooling(architecture: str) -> bool:
-    """Tell whether the converter writes the pooling of a class (`_try_set_pooling_type`)."""
+    """Return whether the converter writes the pooling of a class (`_try_set_pooling_type`)."""
     return architecture in (*_VECTORS_IN_GGUF, *_POOLED_IN_GGUF)

@@ -286,7 +286,7 @@ def one_text_for_all(case: Case) -> Iterator[Problem]:
 
 
 def _has_no_wrong_text(case: Case) -> bool:
-    """Tell whether wrong texts come from the other rows, and all rows have the same text."""
+    """Return whether wrong texts come from the other rows, and all rows have the same text."""
     takes = compares_texts(case.spec.objective.type) and case.data.form == "prompt_completion"
     return takes and case.data.documents == 1
 
@@ -350,7 +350,7 @@ def pooling_unlike_model(case: Case) -> Iterator[Problem]:
 
 
 def _reads_first_token(case: Case) -> bool:
-    """Tell whether a vector is that of the first token, which sees no other in this model."""
+    """Return whether a vector is that of the first token, which sees no other in this model."""
     objective, model = case.spec.objective, case.model
     if not gives_vectors(objective.type) or objective.pooling != "cls":
         return False

@@ -33,7 +33,7 @@ def _is_beyond_rows(case: Case) -> bool:
 
 
 def _has_too_many_processes(case: Case) -> bool:
-    """Tell whether the least rows per process are more than the split, or leave it few steps."""
+    """Return whether the least rows per process are more than the split, or leave it few steps."""
     d = case.plan.decisions
     least = d.distribution.world.value * least_rows(case.spec.objective)
     few = d.training.total_steps.value < _FEW_STEPS and case.spec.training.max_steps is None
@@ -231,7 +231,7 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
 
 
 def _wrecks(spec: Spec, model: ModelFacts) -> bool:
-    """Tell whether the first steps at the spec's own learning rate destroy the weights."""
+    """Return whether the first steps at the spec's own learning rate destroy the weights."""
     rate = spec.training.learning_rate
     high = find_bounds(spec, model).high
     return rate != "auto" and rate >= max(_WRECKING_RATE, _WRECKING * high)

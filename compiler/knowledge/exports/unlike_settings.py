@@ -70,7 +70,7 @@ def list_codes(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_odd(share: object, config: Mapping[str, Any]) -> bool:
-    """Tell whether a share of a head is an odd number of dimensions, which rotate in pairs."""
+    """Return whether a share of a head is an odd number of dimensions, which rotate in pairs."""
     heads, hidden = config.get(_HEADS), config.get("hidden_size")
     width = config.get("head_dim")
     if type(width) is not int and type(heads) is int and type(hidden) is int and heads > 0:

@@ -79,7 +79,7 @@ def probe_reasoning(source: str, template: ChatTemplate) -> ReasoningFacts:
 
 
 def _thinks(source: str, template: ChatTemplate, options: Sequence[str]) -> bool:
-    """Tell whether reasoning is left open before an answer, or closed only by an option."""
+    """Return whether reasoning is left open before an answer, or closed only by an option."""
     asked = template.render([_QUESTION], add_generation_prompt=True)
     if asked.rstrip().endswith(tuple(opening for opening, _ in _TAGS)):
         return True

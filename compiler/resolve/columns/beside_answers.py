@@ -24,7 +24,7 @@ Texts = Sequence[Mapping[str, str]]
 
 
 def find_explaining(rows: Texts, columns: Sequence[str], answer: str) -> tuple[str, ...]:
-    """Return the columns whose name says that they explain answers, with a text in most rows.
+    """Return the columns named like explanations of answers that have text in most rows.
 
     What answers have in themselves is not left out.
     """
@@ -57,7 +57,7 @@ def find_options(
 
 
 def _holds(rows: Texts, name: str, other: str) -> bool:
-    """Tell whether the lines of a column are in the text of another one, in most rows."""
+    """Return whether the lines of a column are in the text of another one, in most rows."""
     held = (all(line in row[other] for line in row[name].splitlines()) for row in rows)
     return sum(held) >= _HALF * len(rows)
 
@@ -101,7 +101,7 @@ def find_names(rows: Texts, columns: Sequence[str], answer: str) -> str:
 
 
 def _is_chosen(answer: str, size: int, items: str) -> bool:
-    """Tell whether an answer is one of some items, or the letter or the number of one."""
+    """Return whether an answer is one of some items, or the letter or the number of one."""
     if size < _FEWEST or not answer:
         return False
     if answer in _LETTERS[:size] or (answer.isdecimal() and int(answer) <= size):

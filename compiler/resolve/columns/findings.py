@@ -363,7 +363,7 @@ def find_objective(columns: Sequence[str], reads: Callable[[Roles], bool]) -> Ob
 
 
 def _trains_on(objective: ObjectiveType, guess: tuple[str, str | None]) -> bool:
-    """Tell whether the objective trains on a prompt and its answer, or on the prompt alone."""
+    """Return whether the objective trains on a prompt and its answer, or on the prompt alone."""
     form: Form = "prompt" if guess[1] is None else "prompt_completion"
     return form in OBJECTIVES[objective].forms
 

@@ -128,7 +128,7 @@ def find_cut(examples: Sequence[Example]) -> CutAnswers | None:
 
 
 def _ends_in_words(cut: Sequence[str]) -> bool:
-    """Tell whether many texts end with a part of a word that other texts have in full."""
+    """Return whether many texts end with a part of a word that other texts have in full."""
     words = {word for answer in cut for word in answer.split()[:-1]}
     begun = {word[:end] for word in words for end in range(1, len(word))}
     last = [answer.split()[-1].removesuffix("...").removesuffix("\u2026") for answer in cut]
@@ -137,7 +137,7 @@ def _ends_in_words(cut: Sequence[str]) -> bool:
 
 
 def _is_open(answer: str) -> bool:
-    """Tell whether a text of several words ends in the middle of a sentence."""
+    """Return whether a text of several words ends in the middle of a sentence."""
     if len(answer.split(maxsplit=_FEWEST_WORDS)) < _FEWEST_WORDS:
         return False
     return answer.endswith(_ELLIPSES) or not answer.endswith(_ENDINGS)

@@ -72,7 +72,7 @@ def count_beginnings(examples: Sequence[Example]) -> int:
 
 
 def _begins(answer: str, question: str) -> bool:
-    """Tell whether the answer begins with the question, which has several words."""
+    """Return whether the answer begins with the question, which has several words."""
     if not answer.startswith(question) or len(question.split()) < _FEWEST_WORDS:
         return False
     return not (answer[len(question) :][:1].isalnum() and question[-1:].isalnum())
@@ -142,7 +142,7 @@ def _find_answers(some: Sequence[Example], *, sampled: bool) -> Leak | None:
 
 
 def _is_at_end(text: str, answer: str) -> bool:
-    """Tell whether a text ends with the answer as a separate word, ignoring punctuation."""
+    """Return whether a text ends with the answer as a separate word, ignoring punctuation."""
     place = text.rfind(answer)
     if place < 1 or text[place - 1].isalnum():
         return False

@@ -49,7 +49,7 @@ def count_foreign(examples: Sequence[Example]) -> Mapping[str, int]:
 
 
 def _has_base64(text: str) -> bool:
-    """Tell whether a text has a file: a long run in a data URL, or of both cases and digits."""
+    """Return whether a text has a file: a long run in a data URL, or of both cases and digits."""
     for match in _BASE64.finditer(text):
         run = match[0]
         if _DATA_URL in text or (_DIGIT.search(run) and run != run.lower() and run != run.upper()):

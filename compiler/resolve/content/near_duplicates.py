@@ -188,7 +188,7 @@ def _features(example: Example) -> Sequence[Feature]:
 
 
 def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
-    """Tell whether the words are more than numbers and the answer, which fill in a template."""
+    """Return whether the words are more than numbers and the answer, which fill in a template."""
     answer = set(split_words(Example(turns=(("assistant", example.answer),))))
     return any(
         not any(letter.isdigit() for letter in "".join(word)) and word not in answer
@@ -197,7 +197,7 @@ def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
 
 
 def _same_prompt(one: Example, other: Example) -> bool:
-    """Tell whether `prepare.py` keeps both in one split, so that neither leaks the other."""
+    """Return whether `prepare.py` keeps both in one split, so that neither leaks the other."""
     return len(one.prompt) > 0 and one.prompt == other.prompt
 
 

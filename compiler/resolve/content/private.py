@@ -110,7 +110,7 @@ def _text(example: Example) -> str:
 
 
 def _has_secret(pattern: re.Pattern[str], text: str) -> bool:
-    """Tell whether a match is a secret and not a placeholder."""
+    """Return whether a match is a secret and not a placeholder."""
     for match in pattern.finditer(text):
         secret = match[1] if match.re.groups else match[0]
         if len(set(secret)) >= min(_FEWEST_SIGNS, len(secret)) and not _PLACEHOLDER.search(secret):
@@ -148,7 +148,7 @@ def _has_iban(text: str) -> bool:
 
 
 def _passes_97(iban: str) -> bool:
-    """Tell whether an IBAN has its check digits (ISO 7064, modulo 97)."""
+    """Return whether an IBAN has its check digits (ISO 7064, modulo 97)."""
     if iban in _PRINTED or not iban.isascii():
         return False
     return int("".join(str(int(sign, 36)) for sign in iban[4:] + iban[:4])) % 97 == 1

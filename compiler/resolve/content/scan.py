@@ -264,7 +264,7 @@ def _count_missing(texts: Sequence[str], examples: Sequence[Example]) -> dict[st
 
 
 def _is_named(word: str, example: Example) -> bool:
-    """Tell whether a prompt names a word as it is written."""
+    """Return whether a prompt names a word as it is written."""
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
     return any(pattern.search(text) for _, text in example.prompt)
 
@@ -328,7 +328,7 @@ def scan_rows(
 
 
 def _has_messages(row: Row | None, roles: Roles) -> bool:
-    """Tell whether a prompt and its completion are not read as the texts of two cells."""
+    """Return whether a prompt and its completion are not read as the texts of two cells."""
     if row is None or roles.prompt is None or roles.completion is None:
         return False
     named = {"prompt": roles.prompt, "completion": roles.completion}

@@ -336,7 +336,7 @@ def _find_roles(
 
 
 def _compares(objective: Objective) -> bool:
-    """Tell whether the answers in the rows are learned, or compared with sampled ones.
+    """Return whether the answers in the rows are learned, or compared with sampled ones.
 
     A reward function may take them: that is seen only once the rows are read.
     """
@@ -353,7 +353,7 @@ def _find_absent(spec: Spec, scan: Scan) -> tuple[str, ...]:
 
 
 def _classifies(objective: Objective) -> bool:
-    """Tell whether a classification head is trained."""
+    """Return whether a classification head is trained."""
     return objective.type == "classification"
 
 

@@ -279,7 +279,7 @@ def _list_data(paths: Iterable[Path]) -> list[Path]:
 
 
 def _is_text(path: Path) -> bool:
-    """Tell whether a file contains text, by its first bytes."""
+    """Return whether a file contains text, by its first bytes."""
     with suppress(OSError):
         if path.is_file() and not path.name.startswith("."):
             with path.open("rb") as file:
@@ -374,7 +374,7 @@ def _find_near(path: Path, suffixes: Collection[str]) -> Path | None:
 
 
 def _has_rows(path: Path) -> bool:
-    """Tell whether a file may be data: an object of JSON is more likely a spec or a plan."""
+    """Return whether a file may be data: an object of JSON is more likely a spec or a plan."""
     if path.suffix.lower() != ".json":
         return path.is_file()
     with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:

@@ -49,7 +49,7 @@ class UnseenImages:
         return {"unseen_images": dict(sorted(self.rows.items()))}
 
     def _holds(self, cell: Any, *, named: bool) -> bool:
-        """Tell whether a cell holds an image; a path must be a file unless the column is `named`.
+        """Return whether a cell holds an image; a path must be a file unless the column is `named`.
 
         An address may be anything, so only that of a named column counts.
         """

@@ -25,13 +25,13 @@ def cache_folder() -> Path:
 
 
 def is_offline() -> bool:
-    """Tell whether the Hub's variables forbid the network."""
+    """Return whether the Hub's variables forbid the network."""
     said = os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or ""
     return said.upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def is_pinned(revision: str | None) -> TypeGuard[str]:
-    """Tell whether a revision is a commit, whose files never change."""
+    """Return whether a revision is a commit, whose files never change."""
     return revision is not None and COMMIT.fullmatch(revision) is not None
 
 
@@ -53,7 +53,7 @@ def snapshot_folder(repository: str, commit: str, kind: Kind) -> Path:
 
 
 def has_repository(repository: str, kind: Kind) -> bool:
-    """Tell whether any part of a repository has been downloaded."""
+    """Return whether any part of a repository has been downloaded."""
     return repository_folder(repository, kind).is_dir()
 
 

@@ -26,7 +26,7 @@ def list_code(folder: Path) -> tuple[str, ...]:
 
 
 def needs_tokenizer_code(folder: Path, model_type: str) -> bool:
-    """Tell whether transformers loads the tokenizer only by code of the repository.
+    """Return whether transformers loads the tokenizer only by code of the repository.
 
     It uses a class of its own where the model's type or `tokenizer_class` has one.
     """

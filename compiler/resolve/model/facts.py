@@ -251,7 +251,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
 
 
 def _is_lifted(wrapper: str | None, architecture: str, config: Mapping[str, object]) -> bool:
-    """Tell whether the config has what the rehearsals of its class stopped for."""
+    """Return whether the config has what the rehearsals of its class stopped for."""
     known = [find_rehearsed(name) for name in (wrapper, architecture) if name is not None]
     return any(one is not None and one.is_lifted(config) for one in known)
 
@@ -308,7 +308,7 @@ def _licence(found: ModelFolder, name: str) -> str | None:
 
 
 def _is_gated(found: ModelFolder, name: str) -> bool | None:
-    """Tell whether terms must be accepted first, as the Hub says, else the table."""
+    """Return whether terms must be accepted first, as the Hub says, else the table."""
     if found.origin == "folder":
         return False
     if found.repository is not None:
@@ -331,14 +331,14 @@ def _unwritten(config: Config) -> tuple[str, ...]:
 
 
 def _is_pickled(found: ModelFolder, weights: Weights) -> bool | None:
-    """Tell whether all weights are pickles; None where only the cache is known."""
+    """Return whether all weights are pickles; None where only the cache is known."""
     if found.origin == "folder":
         return weights.pickled if weights.bytes is not None else None
     return weights.pickled if found.repository is not None else None
 
 
 def _is_gguf_only(said: Repository | None) -> bool:
-    """Tell whether the Hub lists GGUF files and nothing to train on."""
+    """Return whether the Hub lists GGUF files and nothing to train on."""
     if said is None:
         return False
     gguf = any(name.endswith(".gguf") for name in said.files)

@@ -89,12 +89,12 @@ def has_own_tower(data: Mapping[str, Any], shape: Shape | None) -> bool:
 
 
 def is_only_code(data: Mapping[str, Any]) -> bool:
-    """Tell whether a config's class exists only in the code of its repository."""
+    """Return whether a config's class exists only in the code of its repository."""
     return isinstance(data.get("auto_map"), dict) and not is_known_type(data.get("model_type"))
 
 
 def is_unknown(data: Mapping[str, Any]) -> bool:
-    """Tell whether a config's type is in neither transformers nor the code of its repository."""
+    """Return whether a config's type is in neither transformers nor the code of its repository."""
     kind, remote = data.get("model_type"), data.get("auto_map")
     return isinstance(kind, str) and not isinstance(remote, dict) and not is_known_type(kind)
 

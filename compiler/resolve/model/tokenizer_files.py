@@ -83,7 +83,7 @@ class LoadedTokenizer:
         return bos is not None and self.tokenizer.encode("a").tokens[:1] == [bos]
 
     def misleads_converter(self, declared: bool | None, *, sentencepiece: bool) -> bool:
-        """Tell whether a GGUF of these files would put a bos token where the tokenizer puts none.
+        """Return whether a GGUF of these files would put a bos token where the tokenizer puts none.
 
         As llama.cpp's converter reads them: the post-processor of `tokenizer.json` decides, else
         what tokenizer_config.json declares, else a sentencepiece model does.
@@ -94,7 +94,7 @@ class LoadedTokenizer:
         return False if decides else sentencepiece if declared is None else declared
 
     def is_closed(self, encoding: "Encoding") -> bool:
-        """Tell whether the last token is eos already."""
+        """Return whether the last token is eos already."""
         return bool(len(encoding)) and encoding.tokens[-1] == self.eos
 
 
@@ -168,7 +168,7 @@ def _require_kinds(config: Mapping[str, Any], others: Mapping[str, Any]) -> None
 
 
 def _is_typed(token: object) -> bool:
-    """Tell whether an object of tokenizer_config.json says that it is a token."""
+    """Return whether an object of tokenizer_config.json says that it is a token."""
     return isinstance(token, dict) and token.get("__type") == "AddedToken"
 
 

@@ -94,5 +94,5 @@ def read_example(
 
 
 def has_control(text: str) -> bool:
-    """Tell whether the text holds a control character other than tab and line ends, or a BOM."""
+    """Return whether the text holds a control character other than tab and line ends, or a BOM."""
     return not text.isprintable() and _CONTROL.search(text) is not None

@@ -25,13 +25,13 @@ _STATEMENT = re.compile(
 
 
 def are_prompts(rows: Iterable[Row | None], read: ReadTurns) -> bool:
-    """Tell whether the first rows are conversations without answers."""
+    """Return whether the first rows are conversations without answers."""
     found = {read(row) for row in islice(rows, _ROWS) if row}
     return "unanswered" in found and all(isinstance(turns, str) for turns in found)
 
 
 def can_read(rows: Iterable[Row | None], read: ReadTurns) -> bool:
-    """Tell whether one of the first rows can be read, apart from images, which `read` lacks."""
+    """Return whether one of the first rows can be read, apart from images, which `read` lacks."""
     found = (read(row) for row in islice(rows, _ROWS) if row)
     return any(turns == "image_part" or not isinstance(turns, str) for turns in found)
 

@@ -68,7 +68,7 @@ def _decode(text: str) -> object:
 
 
 def holds_python(path: Path) -> bool:
-    """Tell whether the first line is a Python dictionary, as `print` and `str` write one."""
+    """Return whether the first line is a Python dictionary, as `print` and `str` write one."""
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline(_LONGEST_LINE)
     try:

@@ -206,7 +206,7 @@ def make_reader(roles: Roles) -> ReadTurns:
 
 
 def are_swapped(prompt: str, completion: str) -> bool:
-    """Tell whether a column called as answers are has the prompts, and the reverse.
+    """Return whether a column called as answers are has the prompts, and the reverse.
 
     Labels are left out: texts may well be written for a label.
     """
@@ -216,17 +216,17 @@ def are_swapped(prompt: str, completion: str) -> bool:
 
 
 def is_answer_name(name: str) -> bool:
-    """Tell whether a usual name is one of answers, or of what explains or repeats them."""
+    """Return whether a usual name is one of answers, or of what explains or repeats them."""
     return name in _ANSWERS or name.removesuffix("s") in _ANSWERS
 
 
 def is_prompt_name(column: str) -> bool:
-    """Tell whether a column is called as those of questions are."""
+    """Return whether a column is called as those of questions are."""
     return usual_name(column) in (*PROMPTS, "instruction")
 
 
 def is_verdict_name(column: str) -> bool:
-    """Tell whether a column is called as those are that say if an answer is good."""
+    """Return whether a column is called as those are that say if an answer is good."""
     return usual_name(column) in VERDICTS
 
 

@@ -135,7 +135,7 @@ def _find_wide(block: bytes) -> str | None:
 
 
 def _is_western(path: Path, encoding: str) -> bool:
-    """Tell whether bytes that are not UTF-8 may be a text of Western Europe.
+    """Return whether bytes that are not UTF-8 may be a text of Western Europe.
 
     In these languages few letters have an accent, and two in a row are rare; bytes of other scripts
     are all read as such, or as control characters, also where most of the text is English.
@@ -154,7 +154,7 @@ def _is_western(path: Path, encoding: str) -> bool:
 
 
 def _is_text_with_nul(path: Path) -> bool:
-    """Tell whether the bytes that are not NUL are most of them, and UTF-8 text."""
+    """Return whether the bytes that are not NUL are most of them, and UTF-8 text."""
     with path.open("rb") as stream:
         start = stream.read(_SNIFF_CHARS)
     kept = start.replace(b"\0", b"")
@@ -248,7 +248,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
 
 
 def begins_with_title(file: TableFile) -> bool:
-    """Tell whether the first line of a csv is a title, and the names of columns come after it."""
+    """Return whether the first line of a csv is a title, and the names of columns come after it."""
     if file.format != "csv":
         return False
     with file.path.open(encoding=file.encoding, errors="replace", newline="") as stream:
@@ -267,7 +267,7 @@ def find_below_title(text: str) -> str | None:
 
 
 def _is_title(first: str, others: str) -> bool:
-    """Tell whether a line is one text, and whole rows of cells come after it."""
+    """Return whether a line is one text, and whole rows of cells come after it."""
     delimiter = max(_DELIMITERS, key=lambda each: _fit(others, each))
     share, width = _fit(others, delimiter)
     lines = csv.reader(io.StringIO(others, newline=""), delimiter=delimiter)

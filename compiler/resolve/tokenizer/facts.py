@@ -187,7 +187,7 @@ def find_form(template: ChatTemplate) -> ChatTemplate:
 
 
 def _writes_question(template: ChatTemplate) -> bool:
-    """Tell whether a template accepts a short conversation, and writes what the user says."""
+    """Return whether a template accepts a short conversation, and writes what the user says."""
     try:
         return _SAID["question"] in template.render([_USER, _ANSWER])
     except ChatTemplateError:
@@ -195,7 +195,7 @@ def _writes_question(template: ChatTemplate) -> bool:
 
 
 def _leaves_out(template: ChatTemplate, part: Unwritten) -> bool:
-    """Tell whether a template does not write a part of a conversation that it accepts.
+    """Return whether a template does not write a part of a conversation that it accepts.
 
     Rows have the same form: `tool_rows.to_messages` makes their messages.
     """
@@ -211,7 +211,7 @@ def _leaves_out(template: ChatTemplate, part: Unwritten) -> bool:
 
 
 def _opens_nothing(template: ChatTemplate) -> bool:
-    """Tell whether a generation prompt lacks what the template writes before an answer."""
+    """Return whether a generation prompt lacks what the template writes before an answer."""
     asked = template.render([_USER]).rstrip()
     if template.render([_USER], add_generation_prompt=True).rstrip() != asked:
         return False

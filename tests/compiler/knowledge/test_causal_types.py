@@ -64,7 +64,7 @@ def looks_ahead(kind: str) -> bool:
 
 
 def has_renames(kind: str, name: str) -> bool:
-    """Tell whether transformers renames tensors of a class as it loads them, beyond their layers.
+    """Return whether transformers renames tensors of a class as it loads them, beyond their layers.
 
     A `WeightConverter` joins or splits tensors of the layers and leaves the names around them.
     """
@@ -75,7 +75,7 @@ def has_renames(kind: str, name: str) -> bool:
 
 
 def names_tokens(name: str) -> bool:
-    """Tell whether the code of a class's forward pass has the name of its tokens."""
+    """Return whether the code of a class's forward pass has the name of its tokens."""
     forward = getattr(import_module("transformers"), name).forward
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(forward))))
     return any(isinstance(node, ast.Name) and node.id == "input_ids" for node in ast.walk(tree))

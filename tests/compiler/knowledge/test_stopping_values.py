@@ -226,7 +226,7 @@ def read_only(config: Any) -> list[str]:
 
 
 def is_computed(config: Any, key: str) -> bool:
-    """Tell whether a class has no place for a value of a key."""
+    """Return whether a class has no place for a value of a key."""
     try:
         config(**{key: 8})
     except AttributeError as error:
@@ -237,7 +237,7 @@ def is_computed(config: Any, key: str) -> bool:
 
 
 def supports_sdpa(config: Any) -> bool:
-    """Tell whether the causal class of a config runs with the attention of torch, or is none."""
+    """Return whether the causal class of a config runs with the attention of torch, or is none."""
     causal = importlib.import_module("transformers").MODEL_FOR_CAUSAL_LM_MAPPING
     return config not in causal or causal[config]._supports_sdpa
 

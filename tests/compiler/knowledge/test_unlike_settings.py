@@ -178,7 +178,7 @@ def fold(base: Mapping[str, Any], found: Mapping[str, Mapping[str, str | None]])
 def test_the_table(converting: Converting, *, update_golden: bool) -> None:
     """Each setting of each class, changed alone, stops where the table says, and no other does.
 
-    An update measures all classes of which a miniature passes.
+    `--update-golden` measures every class that has a passing miniature.
     """
     known, classes = json.loads(TABLE.read_bytes())["architectures"], {}
     for name, bases in sorted(list_bases().items()):

@@ -47,7 +47,7 @@ class LocalHub:
 
 
 def is_large(path: str) -> bool:
-    """Tell whether the Hub stores a file by LFS."""
+    """Return whether the Hub stores a file by LFS."""
     return path.endswith((".gguf", ".safetensors", ".png"))
 
 

@@ -239,7 +239,7 @@ def test_remarks_above_the_names_are_a_title(tmp_path: Path) -> None:
 
 
 def test_a_long_list_is_no_lines_of_json(tmp_path: Path) -> None:
-    """The advice is `json`, though the last object stands on a line of its own."""
+    """The advice is `json`, although the last object is on a separate line."""
     rows = [{"prompt": f"how late is {n}?", "completion": f"{n} days"} for n in range(300)]
     found = look(tmp_path, "a.jsonl", "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     assert isinstance(found, Finding)

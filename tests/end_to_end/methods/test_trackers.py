@@ -147,7 +147,7 @@ def logged(bundle: Path, name: str) -> Points:
 
 
 def same(found: Mapping[Any, float], bundle: Path, name: str = "loss") -> bool:
-    """Tell whether a curve is the one that the bundle logged; trackers may keep 32 bits."""
+    """Return whether a curve is the one that the bundle logged; trackers may keep 32 bits."""
     wanted = logged(bundle, name)
     points = {int(step): value for step, value in found.items()}
     assert set(wanted) >= (set(range(1, STEPS + 1)) if name == "loss" else {EVERY, STEPS})

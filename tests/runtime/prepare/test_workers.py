@@ -98,7 +98,7 @@ def test_no_process_is_left_when_the_one_that_asks_is_killed() -> None:
 
 
 def is_running(process: int) -> bool:
-    """Tell whether a process is there and has not ended; nobody may wait for an orphan."""
+    """Return whether a process is there and has not ended; nobody may wait for an orphan."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     except OSError:

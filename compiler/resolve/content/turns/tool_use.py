@@ -53,7 +53,7 @@ def find_tool_use(examples: Sequence[Example], *, unmatched_rows: int) -> ToolUs
 
 
 def has_unmatched_result(row: Row | None, *, column: str | None) -> bool:
-    """Tell whether a result names a call, by its id, that no message before it makes.
+    """Return whether a result names a call, by its id, that no message before it makes.
 
     Where calls have no ids the results belong to them in their order.
     """
@@ -105,11 +105,11 @@ def _read_required(function: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_said(name: str, turns: Turns) -> bool:
-    """Tell whether a message names the function, as system messages that list tools do."""
+    """Return whether a message names the function, as system messages that list tools do."""
     whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return any(whole.search(text) for role, text in turns if role in ("system", "user"))
 
 
 def _are_described(turns: Turns) -> bool:
-    """Tell whether the messages name every declared tool as well."""
+    """Return whether the messages name every declared tool as well."""
     return all(_is_said(name, turns) for name, _ in _read_declared(turns))

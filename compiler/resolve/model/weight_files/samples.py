@@ -96,7 +96,7 @@ def find_tables(sides: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
 
 
 def _is_read_by_rows(name: str, tables: Collection[str]) -> bool:
-    """Tell whether a matrix is an embedding beside a head: rows that no text has may be anything.
+    """Return whether a matrix is an embedding beside a head: rows that no text has may be anything.
 
     A head gives each token its chance, so that any of its rows makes the loss NaN.
     """
@@ -107,7 +107,7 @@ def _is_read_by_rows(name: str, tables: Collection[str]) -> bool:
 def _sample(
     path: Path, header: Mapping[str, Any], name: str, *, samples: int, size: int
 ) -> list[bool]:
-    """Return whether each sample of a tensor has infinity or NaN; none where it is malformed."""
+    """Return for each sample of a tensor whether it has infinity or NaN; [False] if malformed."""
     place = find_place(path, header, name)
     if place is None or place.length <= 0:
         return [False]
@@ -120,7 +120,7 @@ def _sample(
 
 
 def _is_matrix(tensor: object) -> bool:
-    """Tell whether a tensor is a matrix of floats."""
+    """Return whether a tensor is a matrix of floats."""
     if not isinstance(tensor, dict) or tensor.get("dtype") not in _EXPONENTS:
         return False
     sides = tensor.get("shape")
@@ -128,12 +128,12 @@ def _is_matrix(tensor: object) -> bool:
 
 
 def _is_in_layer(name: str) -> bool:
-    """Tell whether a tensor is in a layer, which has a number in its name."""
+    """Return whether a tensor is in a layer, which has a number in its name."""
     return any(part.isdecimal() for part in name.split("."))
 
 
 def _has_infinite(held: bytes, dtype: str) -> bool:
-    """Tell whether bytes of floats have one that is infinity or NaN."""
+    """Return whether bytes of floats have one that is infinity or NaN."""
     step, exponent = _EXPONENTS[dtype]
     words = array("H", held[: len(held) // 2 * 2])
     if sys.byteorder == "big":

@@ -285,7 +285,7 @@ def _signature(layer: _Layer) -> tuple[object, ...]:
 
 
 def _is_table(sides: Sequence[int], rows: int) -> bool:
-    """Tell whether a tensor has a row for each token; some classes pad the table."""
+    """Return whether a tensor has a row for each token; some classes pad the table."""
     return len(sides) == _MATRIX and rows <= sides[0] < 2 * rows and sides[1] > 1
 
 

@@ -150,7 +150,7 @@ def _is_index(index: Mapping[str, Any] | None) -> bool:
 
 
 def _holds(folder: Path) -> bool:
-    """Tell whether a folder has any weights as safetensors; those of an adapter do not count."""
+    """Return whether a folder has any weights as safetensors; those of an adapter do not count."""
     found = (path.name for path in folder.glob("*.safetensors"))
     return any(not fnmatch(name, _ADAPTER) for name in found)
 
@@ -264,7 +264,7 @@ def number_free(module: str) -> str:
 
 
 def _is_matrix(tensor: object) -> bool:
-    """Tell whether a tensor has two sides or more, as that of a linear module or convolution."""
+    """Return whether a tensor has two sides or more, as that of a linear module or convolution."""
     shape = tensor.get("shape") if isinstance(tensor, dict) else None
     return isinstance(shape, list) and len(shape) > 1
 
